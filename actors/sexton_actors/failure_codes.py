@@ -27,6 +27,7 @@ FAILURE_CODES: Mapping[str, str | None] = MappingProxyType(
         "gate_command_timeout": "UZ-GATE-002",
         "gate_repairs_exhausted": "UZ-GATE-003",
         "sandbox": "UZ-RUN-007",
+        "version_lost": "UZ-HARNESS-003",
         "approval_denied": None,
         "approval_expired": None,
         "oom_kill": None,

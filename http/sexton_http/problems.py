@@ -172,6 +172,7 @@ CODES = Table(
         ("UZ-AGENT-002", 409, "Proposal already decided", "The proposal was approved or rejected before.", _A),
         ("UZ-HARNESS-001", 404, "Config version not found", "No such configuration version.", _A),
         ("UZ-HARNESS-002", 409, "Config version not compiled", "Only a compiled version can be activated.", _A),
+        ("UZ-HARNESS-003", 409, "Version cannot be run", "The version that was asked for is gone, or it needs what the agent is not lent, or another runner than the active version.", _AE),
         ("UZ-TOOL-004", 400, "Tool not attached", "The tool exists, but the agent does not declare it.", (Shown.ANSWER, Shown.STREAM)),
         ("UZ-TOOL-005", 400, "Unknown tool", "No tool has this name.", (Shown.ANSWER, Shown.STREAM)),
         ("UZ-GRANT-001", 403, "No integration grant for service", "The agent has not asked for this service.", _AE),

@@ -13,7 +13,7 @@ import msgspec
 
 from sexton_storage.records.audit import AuditEntry
 from sexton_storage.records.crons import Firing
-from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.events import Asked, Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.improvement import Proposal
@@ -104,6 +104,8 @@ class NothingToClaim(msgspec.Struct, frozen=True, gc=False):
     """
 
     reason: str
+    asked: Asked | None = None
+    """What the next event asks for, where the reason is that this was not it (``other_version``)."""
 
 
 class Exhausted(msgspec.Struct, frozen=True, gc=False):
@@ -140,6 +142,10 @@ class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], fr
 
     At another version nothing is claimed (``changed``), so the record need not be read before each claim.
     """
+    asked: Asked | None = None
+    """What the next event is taken to ask for. Where it asks for another version, nothing is claimed."""
+    ran_version: int | None = None
+    """The number of the version that the run is given; the event keeps it."""
 
 
 # --- renew --------------------------------------------------------------------------------------------------

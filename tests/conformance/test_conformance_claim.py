@@ -4,7 +4,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records.events import EventStatus
+from sexton_storage.records.events import Asked, EventStatus
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED
@@ -98,6 +98,32 @@ async def test_a_claim_from_an_older_record_of_the_agent_claims_nothing(world: S
 
     assert refused == NothingToClaim("changed")
     assert ended.agent_version == 2
+
+
+async def test_an_event_that_asks_for_a_version_goes_to_a_claim_of_that_version_only(
+    world: StorageWorld,
+) -> None:
+    agent, trial_id = await world.agent(), new_id()
+    await world.append(agent, asked_version=3, trial_id=trial_id)
+    await world.append(agent, asked_version=4)
+    await world.append(agent, trial_id=trial_id)
+
+    refused = await world.storage.journal.write(world.claim_of(agent))
+    pinned = await world.storage.journal.write(world.claim_of(agent, asked=Asked(3)))
+    of_trial = await world.claim(agent, asked=Asked(3, trial_id), ran_version=3)
+    await world.end(of_trial.lease, EventEnd(EventStatus.RECEIVED))
+    again = await world.storage.journal.write(world.claim_of(agent))
+    for_stable = await world.claim(agent, asked=Asked(3, trial_id), ran_version=2)
+    await world.end(for_stable.lease, EventEnd(EventStatus.PROCESSED))
+    behind = await world.storage.journal.write(world.claim_of(agent))
+    second = await world.claim(agent, asked=Asked(4), ran_version=4)
+    await world.end(second.lease, EventEnd(EventStatus.PROCESSED))
+    third = await world.claim(agent, ran_version=2)
+
+    assert refused == pinned == again == NothingToClaim("other_version", Asked(3, trial_id))
+    assert behind == NothingToClaim("other_version", Asked(4))
+    assert [claimed.event.ran_version for claimed in (of_trial, for_stable, second, third)] == [3, 2, 4, 2]
+    assert (third.event.asked, third.event.trial_id) == (None, trial_id)
 
 
 async def test_an_agent_has_one_live_lease_at_a_time(world: StorageWorld) -> None:

@@ -149,6 +149,7 @@ OURS = (
     ("UZ-EVENT-002", 429),
     ("UZ-FAILURE-001", 404),
     ("UZ-SCHEDULE-001", 404),
+    ("UZ-HARNESS-003", 409),
     ("UZ-WH-040", 404),
     ("UZ-WH-041", 410),
     ("UZ-JOB-001", 404),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sexton_storage.postgres.journal.selection import Waiting, choose
 from sexton_storage.records.crons import Firing
-from sexton_storage.records.events import Event, EventStatus
+from sexton_storage.records.events import Asked, Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
@@ -26,7 +26,7 @@ from sexton_storage.writes import (
     ResolveGate,
     Write,
 )
-from tests.storage.row_worlds import CLOCK, KEYS, SCHEDULE, TERM_MS, World
+from tests.storage.row_worlds import CLOCK, KEYS, SCHEDULE, TERM_MS, TRIAL, World
 
 ENDS = (
     (LeaseStatus.REPORTED, EventStatus.PROCESSED),
@@ -57,6 +57,8 @@ def claims(world: World) -> list[Write[Any]]:
             model=dice.one(None, "m"),
             own_key=dice.often(30),
             agent_version=_seen_version(world, zombie_id),
+            asked=_asked(world, zombie_id),
+            ran_version=dice.one(None, 3, 4),
         )
         for zombie_id in [*agents, *dice.some([dice.id()], 20)]
     ]
@@ -69,6 +71,14 @@ def _seen_version(world: World, zombie_id: UUID) -> int | None:
         return None
     is_old = agent.status is not ZombieStatus.ACTIVE and world.dice.often(50)
     return agent.version - 1 if is_old else world.dice.one(None, agent.version)
+
+
+def _asked(world: World, zombie_id: UUID) -> Asked | None:
+    """Most often what the next event asks for."""
+    waiting = world.tables.received(zombie_id)
+    if waiting and world.dice.often(90):
+        return waiting[0].asked
+    return world.dice.one(None, Asked(3), Asked(3, TRIAL))
 
 
 def appends(world: World) -> list[Write[Any]]:
@@ -97,6 +107,8 @@ def _append(world: World, agent: Zombie) -> AppendEvent:
         source_event_id=dice.one(None, "source"),
         resumes_event_id=dice.one(None, dice.id()),
         traceparent=dice.one(None, "00-trace"),
+        asked_version=dice.one(None, None, 3),
+        trial_id=dice.one(None, TRIAL),
     )
     gate = None
     if dice.often(30):

@@ -149,6 +149,10 @@ def rows_in_memory(tables: Tables) -> Snapshot:
                 "workspace_id": str(event.workspace_id),
                 "created_at": event.created_at,
                 "retry_at": event.retry_at,
+                "asked_version": event.asked_version,
+                "trial_id": None
+                if event.asked is None or event.asked.trial_id is None
+                else str(event.asked.trial_id),
             }
             for event in events.values()
             if event.status is EventStatus.RECEIVED

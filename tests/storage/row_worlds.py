@@ -30,6 +30,7 @@ CLOCK = 1_732_060_800_000 + 5 * 3_600_000
 """What the database's clock stands at in all worlds; Unix ms, five in the morning (UTC)."""
 SCHEDULE = "0 5 * * *"
 KEYS = (b"a", b"b", b"c")
+TRIAL = UUID(int=77)
 """Delivery keys: few, so that they meet."""
 TERM_MS = 30_000
 
@@ -225,6 +226,9 @@ class World:
             output_tokens=dice.upto(9),
             wall_ms=dice.upto(9),
             charged_nanos=dice.upto(9),
+            asked_version=dice.one(None, None, None, None, 3),
+            ran_version=dice.one(None, 3),
+            trial_id=dice.one(None, None, TRIAL),
         )
         if status in FINISHED_EVENT:
             event = replace(event, completed_at=at + 50, failure_label=dice.one(None, "odd"))

@@ -38,7 +38,7 @@ REACHED = {
     "claim": {"Claimed", "Exhausted", "NothingToClaim gone", "NothingToClaim not_active"}
     | {"NothingToClaim leased", "NothingToClaim workspace_paused", "NothingToClaim empty"}
     | {"NothingToClaim over_budget", "NothingToClaim runner_full", "NothingToClaim out_of_scope"}
-    | {"NothingToClaim changed"},
+    | {"NothingToClaim changed", "NothingToClaim other_version"},
     "end": {"Ended", "Lost"},
     "kill": {"killed"},
     "open gate": {"GateOpened", "Lost fenced"},
@@ -209,6 +209,7 @@ def test_a_rule_and_its_statement_decide_alike(twins: Twins, kind: str) -> None:
     [
         ("claim", "attempts = e.attempts + 1", "attempts = e.attempts + 2"),
         ("claim", "least(f.now + f.term_ms,", "greatest(f.now + f.term_ms,"),
+        ("claim", "e.trial_id IS DISTINCT FROM v.asked_trial_id", "false"),
         ("append", "k.seen_at > v.event_created_at", "k.seen_at >= v.event_created_at"),
         ("cancel", "version = l.version + 1", "version = l.version"),
         ("kill", "SET status = 'auto_killed'", "SET status = 'denied'"),

@@ -106,6 +106,8 @@ class Steer(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froze
     files: tuple[WantedFile, ...] = ()
     sender: str = ""
     """The one whose uploads may be brought, as ``user:<id>`` or ``api:<id>``."""
+    asked_version: int | None = None
+    """The number of the agent's version that it is to work under; None: the one that is active then."""
     event_id: UUID | None = None
     """What the event is to be called; with files it is needed. Where another answers, the files are over."""
 
@@ -162,6 +164,8 @@ class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froz
     request_json: str | None = None
     """What is asked instead of what the event asked, or merged into that; None: the same."""
     merges: bool = False
+    asked_version: int | None = None
+    """The number of the agent's version that it is to work under; None: the one that is active then."""
 
 
 class Redeliver(

@@ -1,7 +1,8 @@
 """Claims the oldest event for a runner, and settles a claim of which nobody knows whether it was kept."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
+from sexton_actors.loans import unlent
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import ClaimSettled
@@ -11,18 +12,48 @@ from sexton_actors.providers import NONE_CONFIGURED, ModelChain, ProviderChoice
 from sexton_actors.queue.readiness import announce
 from sexton_actors.queue.state import QueueState
 from sexton_actors.refusal import Refusal
+from sexton_actors.run_versions import RunVersion, active_version, fault_of
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.periods import DAY_MS, day_of
+from sexton_storage.records.events import Asked
 from sexton_storage.records.zombies import Zombie
-from sexton_storage.refusals import CHANGED, NOT_FOR_RUNNER, NOT_GRANTED, OVER_BUDGET
+from sexton_storage.refusals import CHANGED, NOT_FOR_RUNNER, NOT_GRANTED, OTHER_VERSION, OVER_BUDGET
 from sexton_storage.rules import LIVE_LEASE
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 SETTLE_AFTER_S: Final = 1.0
 """How often a claim of unknown outcome is asked about until the database answers."""
+LOOKS_AGAIN: Final = 3
+"""How often a claim is made again because the next event asks for another version of the agent."""
+VERSION_LOST: Final = "version_lost"
+"""The label of an event that asked for a version which cannot be run any more."""
 BUDGET_LOOK_MS: Final = 60_000
 """How soon an agent over its budget is looked at again: another node may have raised it."""
+
+
+class _Fault(NamedTuple):
+    """Why a run must not start."""
+
+    label: str
+    detail: str
+
+
+class _Run(NamedTuple):
+    """What a claim is made with."""
+
+    version: RunVersion
+    asked: Asked | None
+    """What the next event is taken to ask for."""
+    models: ModelChain
+    unlent: tuple[str, ...]
+    active: Manifest
+    fault: _Fault | None
+
+    @property
+    def choice(self) -> ProviderChoice | None:
+        first = self.models.first
+        return first if isinstance(first, ProviderChoice) else None
 
 
 async def claim(queue: QueueState, message: m.Claim) -> None:
@@ -36,7 +67,7 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
             message.part.drop()
         # Told even when storage failed: an offer must never wait for an answer that will not come.
         queue.context.tell("dispatcher", "", ClaimSettled(message.offer_id, queue.id, outcome))
-    if isinstance(outcome, NothingToClaim) and outcome.reason == CHANGED:
+    if isinstance(outcome, NothingToClaim) and outcome.reason in {CHANGED, OTHER_VERSION}:
         # It may need another runner now.
         queue.doubt()
         await announce(queue)
@@ -60,13 +91,15 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     now = queue.world.now_ms()
     if now < queue.over_until:
         return NothingToClaim(OVER_BUDGET)
-    lending = queue.lending_of(zombie, manifest)
-    if lending.withheld:
+    if queue.lending_of(zombie, manifest).withheld:
         return NothingToClaim(NOT_GRANTED)
-    missing = await queue.world.secrets.missing(zombie.workspace_id, manifest.ungated_credentials)
-    models = await _models(queue, zombie, manifest)
-    choice = models.first
-    taken = await _write(queue, message, zombie, manifest, models)
+    run = await _prepared(queue, zombie, manifest, None)
+    taken = await _write(queue, message, zombie, run)
+    for _ in range(LOOKS_AGAIN):
+        if not isinstance(taken, NothingToClaim) or taken.reason != OTHER_VERSION:
+            break
+        run = await _prepared(queue, zombie, manifest, taken.asked)
+        taken = await _write(queue, message, zombie, run)
     if not isinstance(taken, Claimed):
         if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
             queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
@@ -79,19 +112,50 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
         waited_ms = taken.lease.granted_at - taken.event.created_at
         queue.world.meters.ingress_to_lease.note(waited_ms / 1000)
     queue.context.tell("lease", taken.lease.id, Granted(taken.lease))
-    if missing:
+    if (fault := run.fault) is not None:
         # It is claimed all the same: only under a lease can an event end.
-        detail = f"The vault has no credential named {', '.join(missing)}."
-        queue.context.tell("lease", taken.lease.id, Abort("secret_missing", detail))
-        return NothingToClaim("secret_missing")
-    if isinstance(choice, Refusal) and choice.code != NONE_CONFIGURED:
-        queue.context.tell("lease", taken.lease.id, Abort("secret_missing", choice.detail))
-        return NothingToClaim("secret_missing")
+        queue.context.tell("lease", taken.lease.id, Abort(*fault))
+        return NothingToClaim(fault.label)
     queue.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
-    provider = choice if isinstance(choice, ProviderChoice) else None
     return m.Grant(
-        taken.event, taken.lease, manifest, provider, taken.endowed, lending.unlent, models.fallbacks
+        taken.event,
+        taken.lease,
+        run.version.manifest,
+        run.choice,
+        taken.endowed,
+        run.unlent,
+        run.models.fallbacks,
     )
+
+
+async def _prepared(queue: QueueState, zombie: Zombie, manifest: Manifest, asked: Asked | None) -> _Run:
+    """All that a claim of an event needs which asks for this. Raises StorageUnavailable."""
+    version, fault = await _version(queue, zombie, manifest, asked)
+    missing = await queue.world.secrets.missing(zombie.workspace_id, version.manifest.ungated_credentials)
+    models = await _models(queue, zombie, version.manifest)
+    if fault is None and missing:
+        fault = _Fault("secret_missing", f"The vault has no credential named {', '.join(missing)}.")
+    elif fault is None and isinstance(models.first, Refusal) and models.first.code != NONE_CONFIGURED:
+        fault = _Fault("secret_missing", models.first.detail)
+    if asked is None:
+        lacking = queue.lending_of(zombie, manifest).unlent
+    else:
+        lacking = unlent(zombie.lending, version.manifest)
+    return _Run(version, asked, models, lacking, manifest, fault)
+
+
+async def _version(
+    queue: QueueState, zombie: Zombie, manifest: Manifest, asked: Asked | None
+) -> tuple[RunVersion, _Fault | None]:
+    """The version to run an event under, and why it cannot be run under the one that it asks for."""
+    active = active_version(zombie, manifest)
+    if asked is None:
+        return active, None
+    version = await queue.version(asked.version)
+    fault = version.detail if isinstance(version, Refusal) else fault_of(zombie, version)
+    if isinstance(version, Refusal) or fault is not None:
+        return active, _Fault(VERSION_LOST, fault or "")
+    return version, None
 
 
 async def _models(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ModelChain:
@@ -106,17 +170,11 @@ async def _models(queue: QueueState, zombie: Zombie, manifest: Manifest) -> Mode
 
 
 async def _write(
-    queue: QueueState,
-    message: m.Claim,
-    zombie: Zombie,
-    manifest: Manifest,
-    models: ModelChain,
+    queue: QueueState, message: m.Claim, zombie: Zombie, run: _Run
 ) -> Claimed | NothingToClaim | Exhausted:
-    world, lease_id = queue.world, queue.world.new_id()
-    choice = models.first
-    chosen = choice if isinstance(choice, ProviderChoice) else None
-    model = manifest.model if chosen is None else chosen.model
-    own_key = chosen is not None and chosen.own_key
+    world, lease_id, choice = queue.world, queue.world.new_id(), run.choice
+    model = run.version.manifest.model if choice is None else choice.model
+    own_key = choice is not None and choice.own_key
     write = ClaimEvent(
         zombie_id=queue.id,
         lease_id=lease_id,
@@ -127,13 +185,16 @@ async def _write(
         rates=world.catalogue.rates(
             model, own_key=own_key, run_nanos_per_sec=world.terms.run_rate(world.now_ms())
         ),
-        budget_daily_nanos=manifest.budget_daily_nanos,
-        budget_monthly_nanos=manifest.budget_monthly_nanos,
-        config_version_id=zombie.config_version_id,
+        # The money is the agent's, so what it may spend is said by the active version alone.
+        budget_daily_nanos=run.active.budget_daily_nanos,
+        budget_monthly_nanos=run.active.budget_monthly_nanos,
+        config_version_id=run.version.config_version_id,
         model=model,
         own_key=own_key,
-        shares=models.shares(world.catalogue),
+        shares=run.models.shares(world.catalogue),
         agent_version=zombie.version,
+        asked=run.asked,
+        ran_version=run.version.number,
     )
     try:
         together = None if message.part is None else await message.part.write(write)

@@ -12,6 +12,7 @@ from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import brought_files, transitions
+from sexton_actors.zombie.asked_versions import refused_version
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.events import Event
@@ -37,6 +38,8 @@ async def replay(
         return await waker.kept_before(message.key) or refusal
     if refusal := await held.world.entitlements.may_ask_for_work(zombie.tenant_id):
         return await waker.kept_before(message.key) or refusal
+    if refusal := await refused_version(held, zombie, message.asked_version):
+        return await waker.kept_before(message.key) or refusal
     new_id = message.new_id or held.world.new_id()
     if refusal := await brought_files.copy(held.world, event, new_id):
         return await waker.kept_before(message.key) or refusal
@@ -52,6 +55,7 @@ async def replay(
         event_id=new_id,
         dedup_key=message.key,
         traceparent=message.traceparent,
+        asked_version=message.asked_version,
     )
     return await waker.wake(zombie, manifest, waking, webhook=False)
 

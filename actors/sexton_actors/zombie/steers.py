@@ -7,6 +7,7 @@ from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie import brought_files, transitions
+from sexton_actors.zombie.asked_versions import refused_version
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
 from sexton_storage.records.holdings import Holding
@@ -22,6 +23,8 @@ async def steer(held: HeldZombie, waker: Waker, zombie: Zombie, manifest: Manife
         return await waker.kept_before(message.key) or refusal
     if refusal := await held.world.entitlements.may_add(zombie.tenant_id, Holding.QUEUED_MESSAGES):
         return await waker.kept_before(message.key) or refusal
+    if refusal := await refused_version(held, zombie, message.asked_version):
+        return await waker.kept_before(message.key) or refusal
     files = await brought_files.bring(held.world, zombie, message)
     if isinstance(files, Refusal):
         return await waker.kept_before(message.key) or files
@@ -32,5 +35,6 @@ async def steer(held: HeldZombie, waker: Waker, zombie: Zombie, manifest: Manife
         event_id=message.event_id,
         dedup_key=message.key,
         traceparent=message.traceparent,
+        asked_version=message.asked_version,
     )
     return await waker.wake(zombie, manifest, waking, webhook=False)

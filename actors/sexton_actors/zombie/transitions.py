@@ -57,6 +57,10 @@ class WakeUp(msgspec.Struct, frozen=True):
     replayed_by: str = ""
     """Who asked for it, where it is the replay of an event."""
     traceparent: str | None = None
+    asked_version: int | None = None
+    """The number of the agent's version that it is to run under; None: the one that is active then."""
+    trial_id: UUID | None = None
+    """The trial of a version that it counts in."""
     event_id: UUID | None = None
     """What the event is to be called, where something was kept for it before; None: it gets a new id."""
 
@@ -198,6 +202,8 @@ def append(
         source_event_id=waking.source_event_id,
         resumes_event_id=waking.resumes_event_id,
         traceparent=waking.traceparent,
+        asked_version=waking.asked_version,
+        trial_id=waking.trial_id,
     )
     data: dict[str, Any] = {
         "actor": event.actor,
@@ -208,6 +214,8 @@ def append(
         data |= {"resumes_event_id": str(waking.resumes_event_id)}
     if waking.replayed_by:
         data |= {"replayed_by": waking.replayed_by}
+    if waking.asked_version is not None:
+        data |= {"agent_version": waking.asked_version}
     return AppendEvent(
         event=event,
         dedup_key=waking.dedup_key,

@@ -135,6 +135,12 @@ class Waker:
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
         write = transitions.append(zombie, waking, waking.event_id or world.new_id(), budgets, now)
         write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
+        if waking.asked_version is not None:
+            version = await self._held.version(waking.asked_version)
+            if isinstance(version, Refusal):
+                return version
+            # What is asked of people is what the files say that it is going to be run under.
+            manifest = version.manifest
         if missing := withheld(zombie.lending, manifest):
             frame = waiting_frame(zombie.id, write.event.id, missing, now)
             write = msgspec.structs.replace(write, frames=(*write.frames, frame))

@@ -71,6 +71,10 @@ class EventItem(Shape):
     evidence_bytes: int | None
     retry_at: int | None
     """Nobody is given a received event before then: its run found every model busy."""
+    agent_version: int | None
+    """The number of the agent's version that ran it, or runs it; null: nobody was given it yet."""
+    asked_version: int | None
+    """The number of the version that it must be run under; null: whichever is active then."""
 
 
 class EventPage(Shape):
@@ -236,4 +240,6 @@ def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventI
         response_bytes=sizes.response,
         evidence_bytes=sizes.evidence,
         retry_at=event.retry_at,
+        agent_version=event.ran_version,
+        asked_version=event.asked_version,
     )

@@ -31,7 +31,7 @@ from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_FILES_BYTES, Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
-from sexton_http.identity.principals import may_grant
+from sexton_http.identity.principals import check_role, may_grant
 from sexton_http.routes.shared.agent_files import (
     NEW_FILES,
     ManifestWarning,
@@ -61,6 +61,9 @@ MARKDOWN_BYTES = 64 * 1024
 MAX_MESSAGE_BODY_BYTES = 256 * 1024
 """A message with as many files as it may name, however long their names are."""
 HELD = ("UZ-ZMB-009",)
+VERSION_MAX = 2**31 - 1
+VERSION_CODES = ("UZ-HARNESS-001", "UZ-HARNESS-002", "UZ-HARNESS-003")
+"""What is told who asks for a version of an agent that cannot be run."""
 ENTITLED = ("UZ-BILLING-005", "UZ-ENTL-001", "UZ-ENTL-003")
 """What is told who asks for a run that the tenant's plan or balance does not allow."""
 
@@ -125,6 +128,8 @@ class NewMessage(Body):
 
     message: Annotated[str, msgspec.Meta(min_length=1, max_length=MESSAGE_BYTES)]
     files: MessageFiles = msgspec.field(default_factory=list)
+    agent_version: Annotated[int, msgspec.Meta(ge=1, le=VERSION_MAX)] | None = None
+    """The number of the agent's version that is to work on it, whichever is active then; for operators."""
 
 
 class MessageAccepted(Shape):
@@ -301,7 +306,17 @@ async def delete_zombie(call: Call[NoBody, NoQuery]) -> Refusal | None:
     status=202,
     creates=Creates.EVENT,
     starts_work=True,
-    codes=(*HELD, "UZ-ZMB-001", "UZ-ZMB-012", "UZ-EVENT-002", *ENTITLED, "UZ-ENTL-005", *FILE_CODES),
+    codes=(
+        *HELD,
+        "UZ-AUTH-009",
+        "UZ-ZMB-001",
+        "UZ-ZMB-012",
+        "UZ-EVENT-002",
+        *ENTITLED,
+        "UZ-ENTL-005",
+        *VERSION_CODES,
+        *FILE_CODES,
+    ),
     max_body=MAX_MESSAGE_BODY_BYTES,
     intake=MESSAGE_FORM,
 )
@@ -314,6 +329,9 @@ async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Ref
     zombie_id = call.id("zombie_id")
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
     _bounded("message", call.body.message, MESSAGE_BYTES)
+    if call.body.agent_version is not None:
+        # An older version may have weaker gates.
+        check_role(call.member, Role.OPERATOR)
     files, event_id, member = wanted_files(call.body.files), call.ctx.world.new_id(), call.member
     message = Steer(
         call.body.message,
@@ -323,6 +341,7 @@ async def steer_zombie(call: Call[NewMessage, NoQuery]) -> MessageAccepted | Ref
         files=files,
         sender=member.by,
         event_id=event_id,
+        asked_version=call.body.agent_version,
     )
     reply = await call.ctx.system.ask("zombie", zombie_id, message)
     if files:

@@ -16,6 +16,7 @@ from sexton_storage.refusals import (
     LEASED,
     NOT_ACTIVE,
     NOT_YET,
+    OTHER_VERSION,
     OUT_OF_SCOPE,
     OVER_BUDGET,
     PAUSED,
@@ -65,6 +66,8 @@ def claim(rows: ClaimRows, write: ClaimEvent) -> Decided[Outcome]:
         return Decided(NothingToClaim(EMPTY))
     if found.event.retry_at is not None and found.event.retry_at > write.now:
         return Decided(NothingToClaim(NOT_YET))
+    if found.event.asked != write.asked:
+        return Decided(NothingToClaim(OTHER_VERSION, found.event.asked))
     if is_over(rows.spent, write.budget_daily_nanos, write.budget_monthly_nanos):
         return Decided(NothingToClaim(OVER_BUDGET))
     # The slots come last: a runner that is full must not keep an event from being set aside.
@@ -118,7 +121,8 @@ def unblocked(event: Event, now: int) -> Event:
 
 
 def _granted(rows: ClaimRows, write: ClaimEvent, head: Head, found: EventRow) -> Decided[Outcome]:
-    row = replace(found, event=running(found.event, write.now), lease_count=found.lease_count + 1)
+    event = running(found.event, write.now, write.ran_version)
+    row = replace(found, event=event, lease_count=found.lease_count + 1)
     # The token grows with every lease of the agent, so a late report can never look fresh.
     lease = new_lease(write, row, token=head.fence + 1)
     held = replace(head, fence=lease.fencing_token, live_lease_id=lease.id, last_runner_id=lease.runner_id)
@@ -126,8 +130,11 @@ def _granted(rows: ClaimRows, write: ClaimEvent, head: Head, found: EventRow) ->
     return Decided(answer, (row, lease, held), (leased_frame(lease),))
 
 
-def running(event: Event, now: int) -> Event:
-    """Begin an attempt; the time that the event was parked moves the ceiling of all its leases."""
+def running(event: Event, now: int, version: int | None) -> Event:
+    """Begin an attempt under a version of the agent.
+
+    The time that the event was parked moves the ceiling of all its leases.
+    """
     parked_ms = 0 if event.parked_at is None else max(0, now - event.parked_at)
     return replace(
         event,
@@ -137,6 +144,7 @@ def running(event: Event, now: int) -> Event:
         parked_ms=event.parked_ms + parked_ms,
         parked_at=None,
         retry_at=None,
+        ran_version=version,
         updated_at=now,
     )
 

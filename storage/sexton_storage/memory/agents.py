@@ -72,6 +72,11 @@ class MemoryZombies(MemoryStore):
         await self._round_trip()
         return self._tables.configs.get(config_version_id)
 
+    async def load_version(self, zombie_id: UUID, revision: int) -> ConfigVersion | None:
+        await self._round_trip()
+        wanted = (zombie_id, revision)
+        return next((c for c in self._tables.configs.values() if (c.zombie_id, c.revision) == wanted), None)
+
     async def list_configs(
         self, zombie_id: UUID, *, limit: int, before: Page | None = None
     ) -> Sequence[ConfigVersion]:

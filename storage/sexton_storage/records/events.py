@@ -23,6 +23,15 @@ class EventStatus(StrEnum):
     DEAD_LETTERED = "dead_lettered"
 
 
+class Asked(msgspec.Struct, frozen=True, gc=False):
+    """The version of its agent that an event asks for."""
+
+    version: int
+    """The number that it has among the agent's versions."""
+    trial_id: UUID | None = None
+    """The trial that the event is on the candidate's side of; None: a person has asked for the version."""
+
+
 class Event(msgspec.Struct, frozen=True, gc=False):
     id: UUID
     zombie_id: UUID
@@ -57,6 +66,17 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     cache_write_tokens: int = 0
     retry_at: int | None = None
     """Until then the event waits, and those behind it: its run found every model busy."""
+    asked_version: int | None = None
+    """The number of the agent's version that it is to run under; None: the one that is active then."""
+    ran_version: int | None = None
+    """The number of the version that its newest lease was given; None: it was never leased."""
+    trial_id: UUID | None = None
+    """The trial of a version that it counts in; with ``asked_version`` it is on the candidate's side."""
+
+    @property
+    def asked(self) -> Asked | None:
+        """The version that it asks for, and why; None: whichever is active."""
+        return None if self.asked_version is None else Asked(self.asked_version, self.trial_id)
 
 
 WHOLE_BYTES: Final = 4096

@@ -59,6 +59,10 @@ class ZombieStore(Protocol):
         ...
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...
+    async def load_version(self, zombie_id: UUID, revision: int) -> ConfigVersion | None:
+        """Give the agent's version of this number; None when there is none, or none any more."""
+        ...
+
     async def list_configs(
         self, zombie_id: UUID, *, limit: int, before: Page | None = None
     ) -> Sequence[ConfigVersion]:

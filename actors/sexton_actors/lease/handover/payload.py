@@ -99,7 +99,7 @@ async def _hosts(name: str, lease: Lease, manifest: Manifest, world: World) -> t
 
 
 async def _budget_left(grant: Grant, world: World) -> int | None:
-    daily, monthly = grant.manifest.budget_daily_nanos, grant.manifest.budget_monthly_nanos
+    daily, monthly = grant.lease.budget_daily_nanos, grant.lease.budget_monthly_nanos
     if daily is None and monthly is None:
         return None
     day, month = await world.storage.zombies.spend(grant.lease.zombie_id, world.now_ms())

@@ -88,6 +88,8 @@ def continuation_of(event: Event, message: Report, event_id: UUID, now: int) -> 
         resumes_event_id=event.id,
         traceparent=event.traceparent,
         checkpoint=dict(message.checkpoint),
+        asked_version=event.asked_version,
+        trial_id=event.trial_id,
     )
 
 

@@ -10,9 +10,9 @@ from sexton_storage.postgres.sql.fragments import insert_from, same
 from sexton_storage.postgres.sql.periods import Period, period_of
 from sexton_storage.postgres.sql.rows import shares_json
 from sexton_storage.postgres.sql.schema import EVENTS
-from sexton_storage.records.events import Event
+from sexton_storage.records.events import Asked, Event
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
-from sexton_storage.refusals import CHANGED, NOT_YET, OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
+from sexton_storage.refusals import CHANGED, NOT_YET, OTHER_VERSION, OUT_OF_SCOPE, RUNNER_BUSY, RUNNER_FULL
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE
 from sexton_storage.streams import leased_frame
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
@@ -44,6 +44,9 @@ _COLUMNS = Columns(
     *_GIVEN,
     _shares,
     "agent_version",
+    "asked.version",
+    "asked.trial_id",
+    "ran_version",
     _period,
     first=3,
 )
@@ -78,6 +81,7 @@ WITH v AS (
     SELECT * FROM {_COLUMNS.numbered_rows}
 ), o AS (
     SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
+           e.asked_version AS wanted_version, e.trial_id AS wanted_trial_id,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
                 WHEN a.version <> v.agent_version THEN '{CHANGED}'
                 WHEN k.tenant_id <> h.tenant_id OR k.workspace_id <> h.workspace_id THEN '{OUT_OF_SCOPE}'
@@ -86,6 +90,8 @@ WITH v AS (
                 WHEN w.paused THEN 'workspace_paused'
                 WHEN e.id IS NULL THEN 'empty'
                 WHEN e.retry_at > v.now THEN '{NOT_YET}'
+                WHEN e.asked_version IS DISTINCT FROM v.asked_version
+                  OR e.trial_id IS DISTINCT FROM v.asked_trial_id THEN '{OTHER_VERSION}'
                 WHEN s.in_day >= v.budget_daily_nanos OR s.in_month >= v.budget_monthly_nanos
                 THEN 'over_budget'
                 WHEN t.balance_nanos <= 0 AND NOT t.unlimited THEN 'exhausted'
@@ -96,7 +102,8 @@ WITH v AS (
       LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
       LEFT JOIN tenants t ON t.id = h.tenant_id
-      LEFT JOIN LATERAL (SELECT r.event_id AS id, r.retry_at FROM waiting_events r
+      LEFT JOIN LATERAL (SELECT r.event_id AS id, r.retry_at, r.asked_version, r.trial_id
+                           FROM waiting_events r
                           WHERE r.zombie_id = v.zombie_id ORDER BY r.zombie_id, r.arrival LIMIT 1) e ON true
       LEFT JOIN LATERAL (
           SELECT coalesce(sum(nanos) FILTER (WHERE p.day = v.period_day), 0) AS in_day,
@@ -123,7 +130,7 @@ WITH v AS (
        SET status = 'running', attempts = e.attempts + 1, lease_count = e.lease_count + 1,
            first_leased_at = coalesce(e.first_leased_at, f.now),
            parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
-           retry_at = NULL,
+           retry_at = NULL, ran_version = f.ran_version,
            updated_at = f.now
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
     RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now,
@@ -141,10 +148,11 @@ SELECT {EVENTS.columns("r")}, r.ord, 'claimed' AS outcome, r.id AS event_id,
        EXISTS (SELECT FROM waiting_events m WHERE m.zombie_id = r.zombie_id AND m.event_id <> r.id) AS more,
        EXISTS (SELECT FROM grants g WHERE g.zombie_id = r.zombie_id)
            OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = r.zombie_id) AS endowed,
-       r.token, r.lease_count, r.expires_at, r.ceiling_at
+       r.token, r.lease_count, r.expires_at, r.ceiling_at, NULL AS wanted_version, NULL AS wanted_trial_id
   FROM running r
  UNION ALL
-SELECT {_NO_EVENT}, f.ord, f.outcome, f.event_id, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT {_NO_EVENT}, f.ord, f.outcome, f.event_id, NULL, NULL, NULL, NULL, NULL, NULL,
+       f.wanted_version, f.wanted_trial_id
   FROM f WHERE f.outcome <> 'claimed'
 """
 # In a statement of its own, so that the claim's counts what others have committed. Nobody waits: two nodes
@@ -181,8 +189,15 @@ async def claim_events(
                 frames.add(ord_, (leased_frame(lease),))
             case "exhausted":
                 answers[ord_] = Exhausted(row["event_id"])
+            case "other_version":
+                answers[ord_] = NothingToClaim(OTHER_VERSION, _asked(row))
             case reason:
                 answers[ord_] = NothingToClaim(reason)
+
+
+def _asked(row: Row) -> Asked | None:
+    version = row["wanted_version"]
+    return None if version is None else Asked(version, row["wanted_trial_id"])
 
 
 def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:

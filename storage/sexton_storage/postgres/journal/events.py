@@ -68,6 +68,8 @@ _AS_GIVEN = (
     "failure_label",
     "error_code",
     "completed_at",
+    "asked_version",
+    "trial_id",
 )
 """Fields of the event that are kept as they come."""
 _COLUMNS = Columns(

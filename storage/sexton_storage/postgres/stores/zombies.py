@@ -100,6 +100,10 @@ class PostgresZombies(PostgresStore):
         query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE id = $1"
         return CONFIGS.maybe(await self._row(query, config_version_id))
 
+    async def load_version(self, zombie_id: UUID, revision: int) -> ConfigVersion | None:
+        query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE zombie_id = $1 AND revision = $2"
+        return CONFIGS.maybe(await self._row(query, zombie_id, revision))
+
     async def list_configs(
         self, zombie_id: UUID, *, limit: int, before: Page | None = None
     ) -> Sequence[ConfigVersion]:
