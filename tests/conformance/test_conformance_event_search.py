@@ -8,8 +8,16 @@ from msgspec.structs import replace
 from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.records.events import EventStatus, Found
 from sexton_storage.records.frames import FramePlace, place_of
-from sexton_storage.records.insights import AHEAD_CAP, MINUTE_MS, EventSituation, RunnerState
+from sexton_storage.records.insights import (
+    AHEAD_CAP,
+    MINUTE_MS,
+    SLACK_BAND_MS,
+    EventSituation,
+    RunnerState,
+    TagsWaiting,
+)
 from sexton_storage.records.runners import AdminState
+from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import AppendFrames, CancelEvent, EventEnd, OpenGate
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
@@ -107,6 +115,45 @@ async def test_what_became_of_the_events_of_each_minute_is_counted(world: Storag
     assert [one.came for one in await insights.throughput(of, since=0, limit=1)] == [1]
     assert await insights.throughput(of, since=minute, limit=9) == []
     assert await insights.throughput(new_id(), since=0, limit=9) == []
+
+
+async def test_what_waits_is_told_by_label_with_what_leases_have_left(world: StorageWorld) -> None:
+    minute, insights, of = world.now // MINUTE_MS * MINUTE_MS, world.storage.insights, world.workspace_id
+    since = minute - 2 * MINUTE_MS
+    plain = await world.agent(required_tags=())
+    stopped = await world.agent(required_tags=(), status=ZombieStatus.STOPPED)
+    able = await world.agent(required_tags=("gpu",))
+    foreign = await world.beside()
+    await foreign.append(await foreign.agent())
+    first = await world.append(plain, created_at=minute - MINUTE_MS)
+    lease = (await world.claim(plain)).lease
+    later = await world.append(plain, created_at=minute - MINUTE_MS + 1)
+    before = await world.append(able, created_at=since - HOUR_MS)
+    gone = await world.append(able, created_at=since)
+    await world.storage.journal.write(CancelEvent(able.id, gone.id, minute, ()))
+    await world.append(stopped, created_at=minute - 2)
+
+    found = await insights.queue(of, since=since, limit=9)
+
+    assert found.waiting == (
+        TagsWaiting((), 2, later.created_at),
+        TagsWaiting(("gpu",), 1, before.created_at),
+    )
+    assert [(one.required_tags, one.oldest_at, one.left_at is None) for one in found.minutes] == [
+        ((), first.created_at, True),
+        (("gpu",), gone.created_at, False),
+    ]
+
+    [band] = found.slack
+    assert band.leases == 1
+    assert 0 <= band.least_ms - band.from_ms < SLACK_BAND_MS
+    assert abs(lease.expires_at - found.at - band.least_ms) < SLACK_BAND_MS
+    assert sum(one.leases for one in await world.storage.fleet.slack()) >= 1
+
+    assert (await insights.queue(of, since=since, limit=1)).waiting == (
+        TagsWaiting(("gpu",), 1, before.created_at),
+    )
+    assert (await insights.queue(new_id(), since=0, limit=9)).minutes == ()
 
 
 async def test_all_that_an_event_could_wait_for_is_told_at_once(world: StorageWorld) -> None:

@@ -55,6 +55,18 @@ async def test_it_is_told_why_an_event_waits_until_it_runs(world: HttpWorld) -> 
     assert (earlier["kind"], earlier["event_id"]) == ("earlier_event", first)
     assert (await world.get(earlier["link"])).json()["event_id"] == first
 
+    # How long they have waited, by label, and what the lease has left.
+    queue = (await world.get(f"{world.ws}/queue?minutes=2")).json()
+    [label] = queue["labels"]
+    assert (label["required_tags"], label["events"], len(label["ages_ms"])) == (["gpu"], 1, 2)
+    assert label["ages_ms"][-1] == label["oldest_age_ms"] >= 0
+    assert (queue["leases"], [band["leases"] for band in queue["slack"]]) == (1, [1])
+    assert queue["slack"][0]["from_ms"] <= queue["least_slack_ms"] <= 30_000
+
+    fleet = (await world.get("/v1/fleet/queue", world.admin_token())).json()
+    assert (fleet["by_tags"][0]["required_tags"], fleet["slack"]) == (["gpu"], queue["slack"])
+    assert fleet["by_tags"][0]["oldest_age_ms"] >= label["oldest_age_ms"]
+
     # Stopped, and under its agent's path.
     await world.call("PATCH", f"{world.ws}/zombies/{zombie['zombie_id']}", json={"status": "stopped"})
     told = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events/{second}/why")).json()

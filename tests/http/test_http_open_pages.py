@@ -8,11 +8,16 @@ from uuid import UUID
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from sexton_http.gateway.page_parts import MOST, PageParts
+from sexton_http.identity.browsers import Browsers
 from sexton_http.routes.console.changes import look
 from sexton_storage.records.frame_kinds import QUIET_KINDS, FrameKind
 from sexton_storage.records.frames import Frame, FramePlace, WorkspaceFrames
+from sexton_storage.records.sign_ins import BrowserSession
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.workspaces import Workspace
 from tests.worlds.browser import Visitor, visiting
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld
@@ -26,7 +31,10 @@ async def visitor(world: HttpWorld) -> AsyncIterator[Visitor]:
         yield await opened.sign_in()
 
 
-async def test_an_open_page_is_told_and_asks_for_its_parts(world: HttpWorld, visitor: Visitor) -> None:
+async def test_an_open_page_is_told_and_asks_for_its_parts(
+    world: HttpWorld, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sexton_http.gateway.page_parts.LEAST_PAUSE_S", 0.1)
     zombie = await world.install()
     here = f"/console/{world.installation.workspace_id}"
     cookie = visitor.cookies["sexton"]
@@ -34,8 +42,11 @@ async def test_an_open_page_is_told_and_asks_for_its_parts(world: HttpWorld, vis
         first = await stream.frame()
         await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/messages", {"message": "Hello."})
         told = await stream.frame()
+        with trio.fail_after(told["quiet_ms"] / 1000):
+            still = await stream.frame()
 
-    assert (first["within_ms"], told["within_ms"]) == (0, 0)
+    assert [one["kind"] for one in (first, told, still)] == ["changed", "changed", "still"]
+    assert (first["within_ms"], told["within_ms"], still["quiet_ms"]) == (0, 0, 2400)
     assert told["id"] > first["id"]
 
     whole = (await visitor.get(f"{here}/events")).text
@@ -43,6 +54,43 @@ async def test_an_open_page_is_told_and_asks_for_its_parts(world: HttpWorld, vis
     assert ("<html" in whole, "<html" in part) == (True, False)
     assert all('id="events" data-part' in page and "steer:admin" in page for page in (whole, part))
     assert "<html" in (await visitor.get(f"{here}/events", headers={"sexton-as-of": "x" * 999})).text
+
+
+async def test_an_open_page_is_shared_in_its_tenant_alone_and_with_who_is_signed_in(
+    world: HttpWorld, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.install()
+    looks: list[bytes] = []
+    find = world.storage.sign_ins.find_session
+
+    async def counted(hashed: bytes) -> BrowserSession | None:
+        looks.append(hashed)
+        return await find(hashed)
+
+    monkeypatch.setattr(world.storage.sign_ins, "find_session", counted)
+    page = f"/console/{world.installation.workspace_id}/agents"
+    parts = {"sexton-as-of": PLACE, "sexton-shown": "0", "cookie": f"sexton={visitor.cookies['sexton']}"}
+    for _ in range(3):
+        assert "doctor" in (await visitor.get(page, headers=parts)).text
+    assert len(looks) == 1, "who was signed in a moment ago still is"
+
+    now, new_id = world.actors_world.now_ms(), world.actors_world.new_id
+    tenant = Tenant(new_id(), "other", PlanTier.FREE, 0, None, now, now)
+    workspace = Workspace(new_id(), tenant.id, "theirs", paused=False, created_at=now)
+    ours = world.memory.tables.users[world.installation.user_id]
+    user = replace(ours, id=new_id(), tenant_id=tenant.id, subject="other")
+    await world.storage.tenants.create(tenant, workspace, user)
+    async with visiting(world) as other:
+        link = await Browsers(world.ctx).offer(user.id)
+        await other.post(link.removeprefix(world.base_url))
+        del parts["cookie"]
+        theirs = await other.client.get(page, headers=parts)
+    assert (theirs.status_code, "doctor" in theirs.text) == (404, False)
+
+    parts["cookie"] = f"sexton={visitor.cookies['sexton']}"
+    await visitor.post("/auth/sign-out")
+    gone = await visitor.get(page, headers=parts)
+    assert ("doctor" in gone.text, "Sign in" in gone.text) == (False, True)
 
 
 @pytest.mark.parametrize(

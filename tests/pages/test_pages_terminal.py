@@ -28,10 +28,23 @@ def address(terminal: Terminal) -> str:
     return found.group()
 
 
-async def test_the_code_on_the_page_signs_the_terminal_in(screen: Screen, tmp_path: Path) -> None:
+async def test_a_terminal_is_signed_in_by_the_code_on_the_page_or_refused_there(
+    screen: Screen, tmp_path: Path
+) -> None:
     async with open_server(tmp_path, "--port", "0", "--runners", "0") as server:
         await sign_in(screen, server)
         shell = Shell(tmp_path, SEXTON_BASE_URL=server.ready["base_url"])
+        with shell.terminal("login", "--name", "laptop, downstairs", "--no-browser") as terminal:
+            await screen.open(await trio.to_thread.run_sync(address, terminal))
+            await screen.click("#refuse")
+            await screen.sees("The terminal was refused.")
+            terminal.type("123456\n")
+
+            assert await trio.to_thread.run_sync(terminal.ends) == 1
+            assert "UZ-AUTH-013" in terminal.screen
+
+        assert not shell.credentials.exists()
+
         with shell.terminal("login", "--name", "laptop, upstairs", "--no-browser") as terminal:
             await screen.open(await trio.to_thread.run_sync(address, terminal))
             await screen.sees("laptop, upstairs")
@@ -47,19 +60,3 @@ async def test_the_code_on_the_page_signs_the_terminal_in(screen: Screen, tmp_pa
         me = await trio.to_thread.run_sync(lambda: shell.json("whoami"))
 
         assert (me["kind"], me["role"]) == ("user", "admin")
-
-
-async def test_a_terminal_that_is_refused_on_the_page_is_told_so(screen: Screen, tmp_path: Path) -> None:
-    async with open_server(tmp_path, "--port", "0", "--runners", "0") as server:
-        await sign_in(screen, server)
-        shell = Shell(tmp_path, SEXTON_BASE_URL=server.ready["base_url"])
-        with shell.terminal("login", "--no-browser") as terminal:
-            await screen.open(await trio.to_thread.run_sync(address, terminal))
-            await screen.click("#refuse")
-            await screen.sees("The terminal was refused.")
-            terminal.type("123456\n")
-
-            assert await trio.to_thread.run_sync(terminal.ends) == 1
-            assert "UZ-AUTH-013" in terminal.screen
-
-        assert not shell.credentials.exists()

@@ -2,10 +2,10 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 import click
@@ -17,8 +17,9 @@ from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
 from sexton_cli.file_uploads import send_files
-from sexton_cli.lookups import agent_id, agent_names, agent_path, first_of, segment, workspace_path
+from sexton_cli.lookups import agent_path, segment, workspace_path
 from sexton_cli.output import Column, dollars, moment
+from sexton_cli.paged_lists import PagedList, paged
 from sexton_cli.streams import OPENED, Follower, Frame, spell, spell_connection
 
 STATUSES: Final = (
@@ -61,31 +62,17 @@ def events() -> None:
 )
 @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
 @click.option("--filter", "q", metavar="FILTER", help=FILTER_HELP)
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most to list."
-)
-@click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
+@paged(50)
 @calling
-def list_(caller: Caller, *, agent: str | None, limit: int, **filters: str | None) -> None:
+def list_(caller: Caller, *, limit: int, **filters: str | None) -> None:
     """List events, newest first: of one AGENT, or of the whole workspace.
 
     The word ``list`` may be left out.
     """
-    with caller.client() as client:
-        workspace = workspace_path(caller, client)
-        zombie_id = None if agent is None else agent_id(client, workspace, agent)
-        query = {"zombie_id": zombie_id, **filters}
-        found = first_of(client, f"{workspace}/events", query, EVENT, limit)
-        if caller.output.as_json:
-            caller.output.document({"items": found.items, "next_cursor": found.next_cursor})
-            return
-        names = agent_names(client, workspace, {row["zombie_id"] for row in found.items})
-    caller.output.table(COLUMNS, [_shown(row, names) for row in found.items])
-    if found.next_cursor is not None:
-        caller.output.note(f"There are more: raise --limit, or go on with --cursor {found.next_cursor}")
+    _EVENTS.tell(caller, limit=limit, **filters)
 
 
-def _shown(row: Row, names: dict[str, str]) -> dict[str, Any]:
+def _shown(row: Row, names: Mapping[str, str]) -> Row:
     label = row.get("failure_label")
     return {
         **row,
@@ -94,6 +81,9 @@ def _shown(row: Row, names: dict[str, str]) -> dict[str, Any]:
         "created": moment(row.get("created_at")),
         "cost": dollars(row.get("charged_nanos")),
     }
+
+
+_EVENTS: Final = PagedList("events", EVENT, COLUMNS, _shown)
 
 
 @click.command()

@@ -11,8 +11,9 @@ from sexton_cli.client import Client, Row
 from sexton_cli.commands.jobs import begin
 from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
-from sexton_cli.lookups import agent_id, agent_names, first_of, segment, workspace_path
+from sexton_cli.lookups import segment, workspace_path
 from sexton_cli.output import Column, moment
+from sexton_cli.paged_lists import PagedList, paged
 
 FAILURE: Final[Mapping[str, type]] = {"failure_id": str, "zombie_id": str, "status": str, "count": int}
 HOUR_MS: Final = 3_600_000
@@ -37,25 +38,11 @@ def failures() -> None:
     "--status", type=click.Choice(["open", "acknowledged", "muted"]), help="Only these; without it, all."
 )
 @click.option("--agent", metavar="NAME", help="Only of this agent.")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most to list."
-)
-@click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
+@paged(50)
 @calling
-def list_(caller: Caller, *, status: str | None, agent: str | None, limit: int, cursor: str | None) -> None:
+def list_(caller: Caller, *, limit: int, **filters: str | None) -> None:
     """List what fails alike in the workspace, the last seen first. The word ``list`` may be left out."""
-    with caller.client() as client:
-        workspace = workspace_path(caller, client)
-        zombie_id = None if agent is None else agent_id(client, workspace, agent)
-        query = {"status": status, "zombie_id": zombie_id, "cursor": cursor}
-        found = first_of(client, f"{workspace}/failures", query, FAILURE, limit)
-        if caller.output.as_json:
-            caller.output.document({"items": found.items, "next_cursor": found.next_cursor})
-            return
-        names = agent_names(client, workspace, {row["zombie_id"] for row in found.items})
-    caller.output.table(COLUMNS, [_shown(row, names) for row in found.items])
-    if found.next_cursor is not None:
-        caller.output.note(f"There are more: raise --limit, or go on with --cursor {found.next_cursor}")
+    _FAILURES.tell(caller, limit=limit, **filters)
 
 
 @failures.command()
@@ -111,3 +98,6 @@ def _shown(row: Row, names: Mapping[str, str]) -> Row:
         "today": sum(trend) if isinstance(trend, list) else None,
         "last": moment(row.get("last_seen_at")),
     }
+
+
+_FAILURES: Final = PagedList("failures", FAILURE, COLUMNS, _shown)

@@ -46,6 +46,10 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "throughput:throughput",
         "Show how many events came in each of the last minutes, and what became of them.",
     ),
+    "queue": Entry(
+        "queue:queue",
+        "Show how long events wait for a runner, by the labels that they need, and what leases have left.",
+    ),
     "jobs": Entry("jobs:jobs", "List bulk jobs, see how far one is, pause it, let it go on, or stop it."),
     "failures": Entry(
         "failures:failures",

@@ -11,8 +11,9 @@ from sexton_cli.client import Row
 from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, Fault
-from sexton_cli.lookups import agent_id, agent_names, first_of, segment, workspace_path
+from sexton_cli.lookups import agent_id, first_of, segment, workspace_path
 from sexton_cli.output import Column, moment
+from sexton_cli.paged_lists import PagedList, paged
 
 ADDRESS: Final[Mapping[str, type]] = {"zombie_id": str, "zombie_name": str, "source": str, "url": str}
 DELIVERY: Final[Mapping[str, type]] = {"delivery_id": str, "zombie_id": str, "verdict": str, "at": int}
@@ -64,27 +65,11 @@ def list_(caller: Caller, *, agent: str | None, refusing: bool, limit: int) -> N
 @webhook.command()
 @click.option("--agent", metavar="NAME", help="Only to this agent.")
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Only these; without it, all.")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="The most to list."
-)
-@click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
+@paged(50)
 @calling
-def deliveries(
-    caller: Caller, *, agent: str | None, verdict: str | None, limit: int, cursor: str | None
-) -> None:
+def deliveries(caller: Caller, *, limit: int, **filters: str | None) -> None:
     """List what came to the webhooks of the workspace in seven days, newest first."""
-    with caller.client() as client:
-        workspace = workspace_path(caller, client)
-        zombie_id = None if agent is None else agent_id(client, workspace, agent)
-        query = {"verdict": verdict, "zombie_id": zombie_id, "cursor": cursor}
-        found = first_of(client, f"{workspace}/webhook-deliveries", query, DELIVERY, limit)
-        if caller.output.as_json:
-            caller.output.document({"items": found.items, "next_cursor": found.next_cursor})
-            return
-        names = agent_names(client, workspace, {row["zombie_id"] for row in found.items})
-    caller.output.table(DELIVERIES, [_shown(row, names) for row in found.items])
-    if found.next_cursor is not None:
-        caller.output.note(f"There are more: raise --limit, or go on with --cursor {found.next_cursor}")
+    _DELIVERIES.tell(caller, limit=limit, **filters)
 
 
 @webhook.command()
@@ -150,3 +135,6 @@ def _shown(row: Row, names: Mapping[str, str]) -> Row:
         "why": _why(row),
         "came": moment(row.get("at")),
     }
+
+
+_DELIVERIES: Final = PagedList("webhook-deliveries", DELIVERY, DELIVERIES, _shown)

@@ -15,6 +15,17 @@ MOST_PAUSE_S: Final = 10.0
 T = TypeVar("T")
 
 
+def promise_s(pause_s: float) -> float:
+    """Within how long an open page hears from the server again, if it is there.
+
+    The server keeps it with room for a slow moment: it speaks when its next look could come after half of it.
+
+    >>> promise_s(1.0), promise_s(5.0)
+    (6.0, 22.0)
+    """
+    return 4 * pause_s + 2.0
+
+
 class _Page(Generic[T]):
     """One page that is being made, or was made a moment ago."""
 

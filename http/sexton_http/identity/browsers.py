@@ -9,6 +9,7 @@ from sexton_http.answers import Problem, RequestHead
 from sexton_http.identity.access import AccessChanges
 from sexton_http.identity.context import HttpContext
 from sexton_http.identity.principals import SignedIn
+from sexton_http.identity.recent_sign_ins import RecentSignIns
 from sexton_http.identity.same_origin import check_same_origin
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind, SignInLink
@@ -34,10 +35,15 @@ Header = tuple[bytes, bytes]
 
 
 class Browsers:
-    """Every look goes to the store: who signs out is out at once, on every node."""
+    """Looks go to the store, so who signs out is out at once, on every node.
+
+    But for those of open pages, which are told of a change: see ``find_again``.
+    """
 
     def __init__(self, ctx: HttpContext, access: AccessChanges | None = None) -> None:
         self._access = AccessChanges(ctx.world.storage.signals) if access is None else access
+        self._recent = RecentSignIns(ctx.monotonic)
+        self._access.on_change(self._recent.forget)
         self._storage = ctx.world.storage
         self._now: Callable[[], int] = ctx.world.now_ms
         self._new_id = ctx.world.new_id
@@ -116,6 +122,20 @@ class Browsers:
             return None
         await self._touch(session)
         return SignedIn(session, user, tenant)
+
+    async def find_again(self, head: RequestHead) -> SignedIn | None:
+        """As ``find``, for a page that is open: asks the store once in some seconds, and after a change."""
+        token = read_cookie(head, self.cookie_name)
+        if token is None:
+            return None
+        hashed = digest(token)
+        known = self._recent.get(hashed)
+        if known is not None:
+            return known if self._now() < ends_at(known.session) else None
+        changes, who = self._recent.changes, await self.find(head)
+        if who is not None:
+            self._recent.keep(hashed, who, changes)
+        return who
 
     async def require(self, head: RequestHead) -> SignedIn:
         """As ``find``, for a request of our own pages. Raises Problem UZ-AUTH-001 or UZ-AUTH-002."""

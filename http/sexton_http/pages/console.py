@@ -2,7 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import parse_qsl, urlencode
+from uuid import UUID
 
 import msgspec
 
@@ -13,6 +15,7 @@ from sexton_http.identity.principals import SignedIn
 from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.form_actions import MEDIA, SEE_OTHER, TAG, form_operation
 from sexton_http.pages.forms import CLIENT_FAULT, sentence
+from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.templates.frame import Frame, show
 from sexton_storage.records.frames import place_of
@@ -25,6 +28,7 @@ AS_OF: Final = b"sexton-as-of"
 """The header by which an open page asks for its parts only: the id of the change that it was told of."""
 SHOWN: Final = b"sexton-shown"
 """The header that says beside it when what the page shows now was begun, in ms."""
+OK: Final = 200
 TIME_DIGITS: Final = 15
 NOW: Final = 10**TIME_DIGITS
 NOT_DONE: Final = (400, 402, 403, 404, 409, 413)
@@ -46,6 +50,47 @@ def notice_of(problem: Problem, request_id: str) -> Notice:
 
 
 ComesBack = Callable[[Call[Any, Any], Frame, Notice], Awaitable[Answer]]
+"""What makes the page that a form is on, with a notice above it."""
+Q = TypeVar("Q", bound=msgspec.Struct)
+
+
+def query_of(call: Call[Any, Any], shape: type[Q]) -> Q:
+    """What the address of a page asks for; of a form, which has no query, what the bare address does."""
+    return call.query if isinstance(call.query, shape) else shape()
+
+
+def show_page(
+    call: Call[Any, Any],
+    frame: Frame,
+    template: str,
+    notice: Notice | None = None,
+    *,
+    status: int = OK,
+    **values: Any,
+) -> Answer:
+    """A page as of now. One that comes back with a notice has the status of that."""
+    shown = {"now": call.ctx.world.now_ms(), "notice": notice, **values}
+    return show(frame, template, status=status if notice is None else notice.status, **shown)
+
+
+def older_of(call: Call[Any, Any], frame: Frame, path: str, cursor: str | None) -> str | None:
+    """Where the list on this page goes on, by the same choice; None where it has ended."""
+    return None if cursor is None else f"{frame.address(path)}?{with_cursor(call.head.query, cursor)}"
+
+
+def with_cursor(query: bytes, cursor: str) -> str:
+    """The query of a list's next page: what was chosen stays chosen.
+
+    >>> with_cursor(b"verdict=refused&cursor=one", "two"), with_cursor(b"", "two")
+    ('verdict=refused&cursor=two', 'cursor=two')
+    """
+    chosen = [(name, value) for name, value in parse_qsl(query.decode("latin-1")) if name != "cursor"]
+    return urlencode([*chosen, ("cursor", cursor)])
+
+
+def see_page(call: Call[Any, Any], *path: UUID | str) -> Answer:
+    """After a form has done its work: the page of the workspace to look at."""
+    return see("/".join(map(str, ("/console", call.id("workspace_id"), *path))))
 
 
 def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHandler], Operation]:
@@ -54,7 +99,8 @@ def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHand
     def declare(handler: ConsoleHandler) -> Operation:
         @wraps(handler)
         async def look(call: Call[Any, Any]) -> Answer:
-            who = await call.services.browsers.find(call.head)
+            browsers, is_open = call.services.browsers, AS_OF in call.head.headers
+            who = await (browsers.find_again(call.head) if is_open else browsers.find(call.head))
             if who is None:
                 return sign_in_page(call.services.ways, f"?next={call.head.path}")
             try:
@@ -85,7 +131,8 @@ async def _shown(
     async def make() -> Answer:
         return await handler(call, (await frame_of(call, who, here, title))._replace(bare=True))
 
-    rights = (who.user.role, who.user.platform_admin)
+    # Whose workspace it is has not been asked yet: who makes the page asks it, for those who share it.
+    rights = (who.tenant.id, who.user.role, who.user.platform_admin)
     return await call.services.page_parts.share(
         (call.head.path, call.head.query, place, *rights),
         make,

@@ -10,19 +10,16 @@ from sexton_http.gateway.audit_entries import tell_first
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.routes.shared.actor_looks import (
-    ActorDone,
-    ActorTree,
-    ActorView,
     Key,
     LookAtActor,
     LookAtMessages,
     LookAtTree,
-    MessageList,
     Question,
     RestartActor,
     StopActor,
     answer_question,
 )
+from sexton_http.routes.shared.actor_shapes import ActorDone, ActorTree, ActorView, MessageList
 
 TAG: Final = "Fleet"
 NOTHING: Final = msgspec.msgpack.encode(None)

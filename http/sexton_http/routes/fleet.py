@@ -19,6 +19,7 @@ from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
+from sexton_http.routes.queue import LeaseSlack, slack_of
 from sexton_http.routes.shared.runner_needs import RUNNERS_A_LOOK, UNSANDBOXED
 from sexton_storage.records.fleet import HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
 from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner
@@ -158,6 +159,8 @@ class TagDepth(Shape):
     agents: int
     """That are ready on this node."""
     events: int
+    oldest_age_ms: int | None
+    """The age of the oldest of them whose agent may run."""
 
 
 class Unsatisfiable(Shape):
@@ -183,6 +186,10 @@ class QueueState(Shape):
     """That wait for their tenant's credit, beside the depth."""
     tenants_exhausted: int
     """The number of tenants whose balance is used up."""
+    least_slack_ms: int | None
+    """What the live lease has left that has the least; below 0 it is about to be taken back."""
+    slack: list[LeaseSlack]
+    """Live leases by time left, the least first; any 10,000 of more than that."""
 
 
 class SupervisorState(Shape):
@@ -289,26 +296,32 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
     runners, _ = await world.storage.runners.list(page=1, page_size=RUNNERS_A_LOOK, sort="-created_at")
     usable = [runner for runner in runners if runner.admin_state is AdminState.ACTIVE]
     live = await world.storage.leases.count_live_by_runner([runner.id for runner in runners])
-    waiting, census = await world.storage.fleet.waiting(), await world.storage.fleet.census()
-    by_tags, stuck = Counter[Tags](), Counter[Tags]()
+    fleet, now = world.storage.fleet, world.now_ms()
+    waiting, census = await fleet.waiting(), await fleet.census()
+    _, least_slack_ms, slack = slack_of(await fleet.slack())
+    by_tags, stuck, ages = Counter[Tags](), Counter[Tags](), dict[Tags, int]()
     for group in waiting:
         by_tags[group.required_tags] += group.events
+        if group.oldest_event_at is not None:
+            age_ms = max(0, now - group.oldest_event_at)
+            ages[group.required_tags] = max(age_ms, ages.get(group.required_tags, 0))
         if not any(_serves(runner, group) for runner in usable):
             stuck[group.required_tags] += group.events
-    oldest = min(
-        (group.oldest_event_at for group in waiting if group.oldest_event_at is not None), default=None
-    )
     ready = view.by_tags
     return QueueState(
         depth=by_tags.total(),
-        oldest_age_ms=None if oldest is None else max(0, world.now_ms() - oldest),
+        oldest_age_ms=max(ages.values(), default=None),
         ready_agents=view.ready_agents,
-        by_tags=[TagDepth(tags, ready.get(tags, 0), by_tags[tags]) for tags in {**ready, **by_tags}],
+        by_tags=[
+            TagDepth(tags, ready.get(tags, 0), by_tags[tags], ages.get(tags)) for tags in {**ready, **by_tags}
+        ],
         leases_active=sum(live.values()),
         unsatisfiable=[Unsatisfiable(tags, number, ready.get(tags, 0)) for tags, number in stuck.items()],
         waiting_offers=view.waiting_offers,
         events_blocked=census.blocked,
         tenants_exhausted=census.exhausted,
+        least_slack_ms=least_slack_ms,
+        slack=slack,
     )
 
 

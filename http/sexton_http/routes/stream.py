@@ -116,12 +116,16 @@ def _last_event_id(head: RequestHead, query: int | None) -> int | None:
 class SignInWatch:
     """Whether a stream may go on: as long as the person, key and sign-in that opened it are as they were."""
 
-    def __init__(self, services: Services, caller: Member | Delegate, head: RequestHead) -> None:
+    def __init__(
+        self, services: Services, caller: Member | Delegate, head: RequestHead, *, look_s: float = LOOK_S
+    ) -> None:
+        """``look_s``: how often it is checked at most whether a browser is still signed in."""
         self._access, self._browsers = services.access, services.browsers
         self._authenticator, self._head = services.authenticator, head
         self._caller = caller
         self._browser = caller.browser if isinstance(caller, Member) else None
         self._monotonic = services.ctx.monotonic
+        self._look_s = look_s
         self._look_at = self._ends_at = -math.inf
         self.over = Stop()
 
@@ -143,7 +147,7 @@ class SignInWatch:
                 self._look_at = now + RECHECK_S
             else:
                 self._ends_at = now + await self._browsers.left_ms(self._browser) / 1000
-                self._look_at = now + LOOK_S
+                self._look_at = now + self._look_s
         return max(0, self._ends_at - now)
 
     async def _is_let_in(self) -> bool:

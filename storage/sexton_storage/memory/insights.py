@@ -1,10 +1,13 @@
 """What people ask of one event, in memory."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import Any
 from uuid import UUID
 
 from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.overview import slack_of
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.insights import (
@@ -18,7 +21,10 @@ from sexton_storage.records.insights import (
     EventHistory,
     EventSituation,
     MinuteOfEvents,
+    QueueLook,
     RunnerState,
+    TagsMinute,
+    TagsWaiting,
 )
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.records.zombies import Zombie, ZombieStatus
@@ -82,6 +88,44 @@ class MemoryInsights(MemoryStore):
         minutes = groupby(newest, key=lambda event: event.created_at // MINUTE_MS * MINUTE_MS)
         return [_minute(at, list(events)) for at, events in minutes]
 
+    async def queue(self, workspace_id: UUID, *, since: int, limit: int) -> QueueLook:
+        await self._round_trip()
+        tables = self._tables
+        events = sorted(
+            (event for event in tables.events.values() if event.workspace_id == workspace_id),
+            key=lambda event: (event.created_at, tables.arrivals[event.id]),
+        )
+        newest = [event for event in events if event.created_at >= since][-limit:]
+        waiting = [event for event in events if event.status is EventStatus.RECEIVED][:limit]
+        live = [one for one in tables.leases.values() if one.status in LIVE_LEASE]
+        return QueueLook(
+            tables.now(),
+            tuple(self._waiting(tags, found) for (tags,), found in self._grouped(waiting, lambda _: ())),
+            tuple(
+                _waited(tags, found)
+                for (tags, _), found in self._grouped(newest, lambda event: (event.created_at // MINUTE_MS,))
+            ),
+            tuple(slack_of([one for one in live if one.workspace_id == workspace_id], tables.now())),
+        )
+
+    def _grouped(
+        self, events: Sequence[Event], more: Callable[[Event], tuple[int, ...]]
+    ) -> list[tuple[tuple[Any, ...], list[Event]]]:
+        groups: dict[tuple[Any, ...], list[Event]] = defaultdict(list)
+        for event in events:
+            groups[tuple(self._tables.zombies[event.zombie_id].required_tags), *more(event)].append(event)
+        return sorted(groups.items(), key=lambda group: group[0])
+
+    def _waiting(self, tags: tuple[str, ...], events: Sequence[Event]) -> TagsWaiting:
+        zombies, workspaces = self._tables.zombies, self._tables.workspaces
+        may_run = (
+            event.created_at
+            for event in events
+            if zombies[event.zombie_id].status is ZombieStatus.ACTIVE
+            and not workspaces[event.workspace_id].paused
+        )
+        return TagsWaiting(tags, len(events), min(may_run, default=None))
+
     def _ahead(self, agent: Zombie, created_at: int) -> int:
         tables = self._tables
         older = sorted(
@@ -129,6 +173,12 @@ class MemoryInsights(MemoryStore):
             starts=len(granted),
             starts_since=since if len(granted) < STARTS_CAP else granted[-1],
         )
+
+
+def _waited(tags: tuple[str, ...], events: Sequence[Event]) -> TagsMinute:
+    waits = any(event.first_leased_at is None and event.status is EventStatus.RECEIVED for event in events)
+    left = (event.first_leased_at or event.completed_at or event.updated_at for event in events)
+    return TagsMinute(tags, events[0].created_at, None if waits else max(left))
 
 
 def _minute(at: int, events: Sequence[Event]) -> MinuteOfEvents:

@@ -21,6 +21,7 @@ from sexton_storage.records.fleet import (
     Waiting,
 )
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.insights import SLACK_BAND_MS, SLACK_CAP, SlackBand
 from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.records.zombies import ZombieStatus
@@ -73,6 +74,10 @@ class MemoryFleet(MemoryStore):
             and not tables.workspaces[event.workspace_id].paused
         )
 
+    async def slack(self) -> Sequence[SlackBand]:
+        await self._round_trip()
+        return slack_of(_live(self._tables), self._tables.now())
+
     async def census(self) -> Census:
         await self._round_trip()
         tables = self._tables
@@ -101,6 +106,15 @@ class MemoryFleet(MemoryStore):
                 default=None,
             ),
         )
+
+
+def slack_of(leases: Sequence[Lease], now: int) -> list[SlackBand]:
+    """What these have left, in bands with leases, the least first."""
+    bands: dict[int, list[int]] = defaultdict(list)
+    for lease in leases[:SLACK_CAP]:
+        left_ms = lease.expires_at - now
+        bands[max(left_ms, 0) // SLACK_BAND_MS * SLACK_BAND_MS].append(left_ms)
+    return [SlackBand(from_ms, len(left), min(left)) for from_ms, left in sorted(bands.items())]
 
 
 def sweep_changes(tables: Tables, now: int) -> int:

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_storage.paging import Page
+from sexton_storage.records.insights import SlackBand
 from sexton_storage.records.runners import AdminState
 
 COUNT_CAP: Final = 100_000
@@ -111,6 +112,10 @@ class FleetStore(Protocol):
 
     async def waiting(self) -> Sequence[Waiting]:
         """By need; of the ``COUNT_CAP`` oldest events."""
+        ...
+
+    async def slack(self) -> Sequence[SlackBand]:
+        """What all leases have left, the least first; any ``SLACK_CAP`` of more than that."""
         ...
 
     async def census(self) -> Census: ...

@@ -25,6 +25,9 @@ ATTEMPTS_CAP: Final = 50
 
 
 MINUTE_MS: Final = 60_000
+SLACK_BAND_MS: Final = 5_000
+SLACK_CAP: Final = 10_000
+"""Leases whose slack is looked at."""
 
 
 class Attempt(msgspec.Struct, frozen=True, gc=False):
@@ -98,6 +101,47 @@ class MinuteOfEvents(msgspec.Struct, frozen=True, gc=False):
     """From coming to the first lease; 0 where none was leased yet."""
 
 
+class TagsWaiting(msgspec.Struct, frozen=True, gc=False):
+    """Events of a workspace that wait for a runner, of the agents that need the same labels of one."""
+
+    required_tags: tuple[str, ...]
+    events: int
+    """Stopped agents' events are among them."""
+    oldest_at: int | None
+    """When the oldest of them came whose agent may run."""
+
+
+class TagsMinute(msgspec.Struct, frozen=True, gc=False):
+    """Events with the same needs that came within one minute, whatever became of them."""
+
+    required_tags: tuple[str, ...]
+    oldest_at: int
+    """When the first of them came."""
+    left_at: int | None
+    """When the last of them was leased for the first time, or ended without a lease; None: one waits."""
+
+
+class SlackBand(msgspec.Struct, frozen=True, gc=False):
+    """Leases that have about the same time left."""
+
+    from_ms: int
+    """They have this much left, and less than ``SLACK_BAND_MS`` more; 0 takes in those that are overdue."""
+    leases: int
+    least_ms: int
+    """What the one has left that has the least; below 0 it is about to be taken back."""
+
+
+class QueueLook(msgspec.Struct, frozen=True):
+    """What waits in a workspace, how long things have waited of late, and what its leases have left."""
+
+    at: int
+    """The database's clock, in ms."""
+    waiting: tuple[TagsWaiting, ...]
+    minutes: tuple[TagsMinute, ...]
+    slack: tuple[SlackBand, ...]
+    """Those with leases, the least first."""
+
+
 class InsightStore(Protocol):
     async def history(self, event_id: UUID) -> EventHistory:
         """The leases and the gates of an event, as they stand at one moment."""
@@ -109,4 +153,8 @@ class InsightStore(Protocol):
 
     async def throughput(self, workspace_id: UUID, *, since: int, limit: int) -> Sequence[MinuteOfEvents]:
         """The minutes in which events came since then, oldest first; of more than ``limit`` the newest."""
+        ...
+
+    async def queue(self, workspace_id: UUID, *, since: int, limit: int) -> QueueLook:
+        """What waits now, of the ``limit`` oldest; and minutes since then, of the ``limit`` newest events."""
         ...

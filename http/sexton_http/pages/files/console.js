@@ -78,20 +78,36 @@ document.addEventListener("keydown", (event) => {
 // --- staying up to date -------------------------------------------------------------------------------------
 
 // The server tells when something has happened in the workspace. Then the page asks for its parts again and puts
-// those that have changed in their places. How often is the server's to say: it knows how many pages are open.
+// those that have changed in their places. How often is the server's to say: it knows how many pages are open. It
+// also says how soon it speaks again; when it does not, it is away, whatever the connection looks like.
 const live = document.querySelector("[data-live]");
-const AWAY_MS = 3000;
 const begun = (page) => page.querySelector("[data-began]")?.dataset.began || "";
 let began = begun(document);
 let place = "";
 let wanted = false;
 let running = false;
+let quiet = 10000;
+let back = 3000;
+let heard = Date.now();
+let hush = null;
+let cut = null;
 
 const pause = (ms) => new Promise((go) => { setTimeout(go, ms); });
 
 function say(state, tone) {
-  live.textContent = `● ${state}`;
+  const words = `● ${state}`;
+  if (live.textContent === words) return; // What is read aloud is read once.
+  live.textContent = words;
   live.className = `state ${tone}`;
+}
+
+function since(at) {
+  return `since ${new Date(at).toLocaleTimeString([], { hourCycle: "h23" })}`;
+}
+
+function listen() { // To be heard of within what was promised, from now on.
+  clearTimeout(hush);
+  hush = setTimeout(() => { cut?.abort(); }, quiet);
 }
 
 function replace(fresh) {
@@ -115,7 +131,7 @@ async function refresh() {
     while (wanted) {
       wanted = false;
       const headers = { accept: "text/html", "sexton-as-of": place, "sexton-shown": began };
-      const answer = await fetch(location.href, { headers });
+      const answer = await fetch(location.href, { headers, signal: cut?.signal });
       if (!answer.ok) throw new Error(answer.statusText);
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       replace(fresh);
@@ -123,8 +139,10 @@ async function refresh() {
       say("live", "green");
     }
   } catch {
-    say("behind", "amber");
-    setTimeout(refresh, AWAY_MS * (1 + Math.random()));
+    if (!cut?.signal.aborted) { // Where the server is away, the page asks again once it is back.
+      say(`behind ${since(heard)}`, "amber");
+      setTimeout(refresh, back * (1 + Math.random()));
+    }
   } finally {
     running = false;
   }
@@ -133,6 +151,8 @@ async function refresh() {
 function hear(told) {
   const id = /^id: (\S+)$/m.exec(told);
   const within = /"within_ms":(\d+)/.exec(told);
+  back = Number(/^retry: (\d+)$/m.exec(told)?.[1] || back);
+  quiet = Number(/"quiet_ms":(\d+)/.exec(told)?.[1] || quiet);
   if (!id || !within) return;
   place = id[1];
   setTimeout(refresh, Number(within[1]) * Math.random());
@@ -141,7 +161,9 @@ function hear(told) {
 async function follow(address) {
   for (;;) {
     try {
-      const answer = await fetch(address, { headers: { accept: "text/event-stream" } });
+      cut = new AbortController();
+      listen();
+      const answer = await fetch(address, { headers: { accept: "text/event-stream" }, signal: cut.signal });
       if (answer.status === 401 || answer.status === 403) { say("signed out: reload the page", "red"); return; }
       if (!answer.ok) throw new Error(answer.statusText);
       say("live", "green");
@@ -151,10 +173,14 @@ async function follow(address) {
         const told = (rest + read.value).split("\n\n");
         rest = told.pop();
         told.forEach(hear);
+        heard = Date.now();
+        listen();
       }
     } catch { /* The server is not there for a moment. */ }
-    say("away", "amber");
-    await pause(AWAY_MS * (1 + Math.random()));
+    clearTimeout(hush);
+    cut.abort();
+    say(`away ${since(heard)}`, "amber");
+    await pause(back * (1 + Math.random()));
   }
 }
 

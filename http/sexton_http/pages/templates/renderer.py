@@ -48,6 +48,7 @@ _TEMPLATES.filters |= {
     "exact": words.exact,
     "pretty": _pretty,
     "size": words.size,
+    "slack_counts": words.slack_counts,
     "span": words.span,
     "tail": words.tail,
 }

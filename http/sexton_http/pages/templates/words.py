@@ -1,14 +1,15 @@
 """How the console writes times, sums, ids and states, and how it shows text that comes from outside."""
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
+from sexton_storage.records.insights import SLACK_BAND_MS
 from sexton_storage.records.zombies import ZombieStatus
 
 NANOS_PER_DOLLAR: Final = 1_000_000_000
@@ -19,6 +20,7 @@ DAY_S: Final = 86_400
 KIB: Final = 1024
 FIRST_PRINTABLE: Final = 0x20
 DELETE: Final = 0x7F
+SLACK_BANDS: Final = 6
 FIRST_REFUSAL: Final = 400
 """The statuses from here on say no."""
 ID_TAIL: Final = 8
@@ -33,6 +35,16 @@ class Mark(NamedTuple):
     word: str
     tone: str
     """The class of its color: accent, amber, red, green, violet or mute."""
+
+
+class Band(Protocol):
+    """Leases that have about the same time left."""
+
+    @property
+    def from_ms(self) -> int: ...
+
+    @property
+    def leases(self) -> int: ...
 
 
 EVENTS: Final[Mapping[str, Mark]] = {
@@ -196,6 +208,19 @@ def tail(text: str) -> str:
     '33778c32'
     """
     return text[-ID_TAIL:]
+
+
+def slack_counts(bands: Iterable[Band]) -> list[int]:
+    """How many leases have how much left, in bands of 5 s from 0 to 30.
+
+    >>> from sexton_storage.records.insights import SlackBand
+    >>> slack_counts([SlackBand(0, 1, 0), SlackBand(20_000, 3, 21_000)])
+    [1, 0, 0, 0, 3, 0]
+    """
+    counts = [0] * SLACK_BANDS
+    for band in bands:
+        counts[min(band.from_ms // SLACK_BAND_MS, SLACK_BANDS - 1)] += band.leases
+    return counts
 
 
 def size(count: int) -> str:

@@ -23,7 +23,8 @@ from sexton_http.routes.actors import (
     view_actor,
 )
 from sexton_http.routes.console.tree import HERE, REFUSED, rows_of_actor
-from sexton_http.routes.shared.actor_looks import ActorView, Key, MessageList
+from sexton_http.routes.shared.actor_looks import Key
+from sexton_http.routes.shared.actor_shapes import ActorView, MessageList
 from sexton_http.routes.shared.told_acts import act_told
 
 TITLE: Final = "Actor"

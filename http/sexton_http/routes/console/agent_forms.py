@@ -10,10 +10,8 @@ from sexton_http.bodies.grant_shapes import GrantTarget
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Operation
-from sexton_http.pages.console import Notice, console_form, frame_of
+from sexton_http.pages.console import console_form, frame_of, see_page
 from sexton_http.pages.form_actions import FormDecoder, act
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.console.agents import HERE, agent_page
 from sexton_http.routes.grants import GrantPatch, change_grant
@@ -44,23 +42,18 @@ _TARGETS: Final = {"start": ZombieTarget.ACTIVE, "stop": ZombieTarget.STOPPED}
 _GRANTS: Final = {"grant": GrantTarget.APPROVED, "revoke": GrantTarget.REVOKED}
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await agent_page(call, frame, notice)
-
-
-@console_form(HERE + "/{zombie_id}", HERE, "Agent", _again, form=AgentWish, shows=(DONE,))
+@console_form(HERE + "/{zombie_id}", HERE, "Agent", agent_page, form=AgentWish, shows=(DONE,))
 async def submit_agent(call: Call[NoBody, NoQuery]) -> Answer:
     """Do what a form of an agent's page asks for; then show what came of it.
 
     Where a version brings triggers with new secrets, the page shows their addresses this once.
     """
     wish, zombie_id = _WISH.decode(call), call.id("zombie_id")
-    home = f"/console/{call.id('workspace_id')}"
     match wish.verb:
         case "steer":
             _check_message(wish.message)
             accepted = await _do(call, steer_zombie, body=NewMessage(wish.message))
-            return see(f"{home}/events/{accepted.event_id}")
+            return see_page(call, "events", accepted.event_id)
         case "start" | "stop":
             await _do(call, change_zombie, body=ZombiePatch(status=_TARGETS[wish.verb]))
         case "forget":
@@ -80,7 +73,7 @@ async def submit_agent(call: Call[NoBody, NoQuery]) -> Answer:
             await _do(call, reject_proposal, proposal=wish.proposal, body=why)
         case "grant" | "revoke":
             await _do(call, change_grant, grant=wish.grant, body=GrantPatch(_GRANTS[wish.verb]))
-    return see(f"{home}/{HERE}/{zombie_id}")
+    return see_page(call, HERE, zombie_id)
 
 
 async def _do(
@@ -105,7 +98,7 @@ async def _do(
 async def _configured(call: Call[Any, Any], done: VersionActivated | ProposalApproved) -> Answer:
     urls = {} if done.webhook_urls is msgspec.UNSET else dict(done.webhook_urls)
     if all(url.endswith("***") for url in urls.values()):
-        return see(f"/console/{call.id('workspace_id')}/{HERE}/{call.id('zombie_id')}")
+        return see_page(call, HERE, call.id("zombie_id"))
     frame = await frame_of(call, call.signed_in, HERE, "Agent")
     return await agent_page(call, frame, fresh_urls=urls)
 

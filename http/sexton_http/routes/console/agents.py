@@ -10,9 +10,9 @@ from sexton_http.bodies.grant_shapes import CredentialGrantPage, GrantPage
 from sexton_http.bodies.memories import MemoryList
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_operation
+from sexton_http.pages.console import Notice, console_operation, older_of, show_page
 from sexton_http.pages.form_actions import act, may
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.agents import (
     AgentProfile,
     ScorePage,
@@ -53,15 +53,8 @@ class Allowed(NamedTuple):
 async def show_agents(call: Call[NoBody, ZombieQuery], frame: Frame) -> Answer:
     """Show the workspace's agents, newest first."""
     page: ZombiePage = await act(call, frame.signed_in, list_zombies, query=call.query)
-    older = None if page.next_cursor is None else f"{frame.address(HERE)}?cursor={page.next_cursor}"
-    return show(
-        frame,
-        "agents",
-        agents=page.items,
-        total=page.total,
-        older=older,
-        now=call.ctx.world.now_ms(),
-    )
+    older = older_of(call, frame, HERE, page.next_cursor)
+    return show_page(call, frame, "agents", agents=page.items, total=page.total, older=older)
 
 
 @console_operation(HERE + "/{zombie_id}", HERE, "Agent")
@@ -96,10 +89,11 @@ async def agent_page(
     lent: CredentialGrantPage = await act(
         call, who, list_credential_grants, query=CredentialGrantQuery(zombie_id=zombie_id)
     )
-    return show(
+    return show_page(
+        call,
         frame._replace(title=agent.name),
         "agent",
-        status=200 if notice is None else notice.status,
+        notice,
         agent=agent,
         profile=profile,
         events=events.items,
@@ -114,8 +108,6 @@ async def agent_page(
         schedules=[trigger for trigger in agent.triggers if trigger.get("type") == "cron"],
         fresh_urls={source: url for source, url in (fresh_urls or {}).items() if not url.endswith("***")},
         allowed=Allowed(may(who, activate_harness), may(who, forget_memory), may(who, approve_proposal)),
-        notice=notice,
-        now=call.ctx.world.now_ms(),
     )
 
 

@@ -6,9 +6,9 @@ from sexton_http.answers import Answer
 from sexton_http.bodies.shapes import Cursor, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody
-from sexton_http.pages.console import console_operation, refused_page
+from sexton_http.pages.console import console_operation, older_of, refused_page, show_page
 from sexton_http.pages.form_actions import act, may
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.audit import AuditPage, AuditQuery, list_audit
 
 HERE: Final = "audit"
@@ -37,5 +37,5 @@ async def show_audit(call: Call[NoBody, AuditSearch], frame: Frame) -> Answer:
         cursor=search.cursor,
     )
     page: AuditPage = await act(call, frame.signed_in, list_audit, query=asked)
-    older = None if page.next_cursor is None else f"{frame.address(HERE)}?cursor={page.next_cursor}"
-    return show(frame, "audit", lines=page.items, search=search, older=older, now=call.ctx.world.now_ms())
+    older = older_of(call, frame, HERE, page.next_cursor)
+    return show_page(call, frame, "audit", lines=page.items, search=search, older=older)

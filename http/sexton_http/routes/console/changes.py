@@ -10,12 +10,13 @@ import trio
 from sexton_http.answers import StreamAnswer
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Wait, operation
+from sexton_http.gateway.page_parts import promise_s
 from sexton_http.gateway.replays import NoRoom
 from sexton_http.gateway.services import Services
 from sexton_http.identity.principals import owner_of
 from sexton_http.pages.form_actions import TAG
 from sexton_http.retry_after import jittered_ms
-from sexton_http.routes.stream import HEADERS, RETRY_MS, SignInWatch
+from sexton_http.routes.stream import HEADERS, RECHECK_S, RETRY_MS, SignInWatch
 from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.errors import StorageError
 from sexton_storage.records.frame_kinds import QUIET_KINDS
@@ -38,10 +39,12 @@ async def follow_changes(call: Call[NoBody, NoQuery]) -> StreamAnswer:
 
     An event `changed` at most once a second, more rarely the more pages are open, and every 30 seconds
     whatever happens. Its id is a place in the workspace's stream, which a page sends back to be shown what is
-    at least as new; `within_ms` says over how long pages spread their asking.
+    at least as new; `within_ms` says over how long pages spread their asking. In between an event `still`
+    says that the server is there. Both tell in `quiet_ms` how soon the next one comes at the latest: a page
+    that hears nothing for so long takes the server for away.
     """
     owner = owner_of(call.principal, call.head)
-    watch = SignInWatch(call.services, call.caller, call.head)
+    watch = SignInWatch(call.services, call.caller, call.head, look_s=RECHECK_S)
     return StreamAnswer(HEADERS, _changes(call.services, watch, owner, call.id("workspace_id")))
 
 
@@ -53,17 +56,23 @@ async def _changes(
     try:
         with watch:
             after = await ctx.world.storage.frames.workspace_head()
-            yield b"retry: %d\n%b" % (jittered_ms(RETRY_MS), _changed(after, 0))
-            told_at = ctx.monotonic()
+            told_at = said_at = ctx.monotonic()
+            promised_s = promise_s(parts.pause_s)
+            yield b"retry: %d\n%b" % (jittered_ms(RETRY_MS), _changed(after, 0, promised_s))
             while not ctx.stop.is_set() and await watch.left_s() > 0:
                 # All look at the same moments, so what one has read the others need not read.
                 left_s = parts.pause_s - ctx.monotonic() % parts.pause_s
                 await until_stopped(partial(trio.sleep, left_s), ctx.stop, watch.over)
-                upto, anything = await look(services, owner, workspace_id, after)
-                after = upto
-                if anything or ctx.monotonic() - told_at >= AT_LEAST_EVERY_S:
-                    told_at = ctx.monotonic()
-                    yield _changed(after, parts.spread_s)
+                after, anything = await look(services, owner, workspace_id, after)
+                now, pause_s = ctx.monotonic(), parts.pause_s
+                # And all are told by the same clock, so that what nothing has changed is made once.
+                if anything or now // AT_LEAST_EVERY_S > told_at // AT_LEAST_EVERY_S:
+                    told_at = said_at = now
+                    promised_s = promise_s(pause_s)
+                    yield _changed(after, parts.spread_s, promised_s)
+                elif now + pause_s - said_at > promised_s / 2:
+                    said_at, promised_s = now, promise_s(pause_s)
+                    yield _still(after, promised_s)
     except (NoRoom, StorageError):
         return  # The page comes back by itself.
     finally:
@@ -90,6 +99,14 @@ async def look(
         after = found.upto
 
 
-def _changed(place: FramePlace, within_s: float) -> bytes:
-    data = b'{"kind":"changed","within_ms":%d}' % round(within_s * 1000)
+def _changed(place: FramePlace, within_s: float, quiet_s: float) -> bytes:
+    data = b'{"kind":"changed","within_ms":%d,"quiet_ms":%d}' % (
+        round(within_s * 1000),
+        round(quiet_s * 1000),
+    )
     return b"id: %b\nevent: changed\ndata: %b\n\n" % (str(place).encode(), data)
+
+
+def _still(place: FramePlace, quiet_s: float) -> bytes:
+    data = b'{"kind":"still","quiet_ms":%d}' % round(quiet_s * 1000)
+    return b"id: %b\nevent: still\ndata: %b\n\n" % (str(place).encode(), data)

@@ -9,10 +9,9 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import Body, Cursor, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.console import Notice, console_form, console_operation, older_of, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
 from sexton_http.routes.billing import Periods, list_metering_periods
 from sexton_http.routes.console.event_story import story_of, timeline_of
@@ -76,10 +75,8 @@ async def show_events(call: Call[NoBody, EventSearch], frame: Frame) -> Answer:
     names = names_of(agents)
     chosen = chosen_of(search)
     here = frame.address(HERE)
-    older = None
-    if page.next_cursor is not None:
-        older = f"{here}?{urlencode({**chosen, 'cursor': page.next_cursor})}"
-    return show(
+    return show_page(
+        call,
         frame,
         "events",
         events=page.items,
@@ -89,8 +86,7 @@ async def show_events(call: Call[NoBody, EventSearch], frame: Frame) -> Answer:
         states=list(EventStatus),
         chips=[(_words(name, value, names), without(here, chosen, name)) for name, value in chosen.items()],
         bulk=f"{frame.address('jobs')}?{urlencode({'filter': filter_text(chosen)})}" if chosen else None,
-        older=older,
-        now=call.ctx.world.now_ms(),
+        older=older_of(call, frame, HERE, page.next_cursor),
     )
 
 
@@ -152,27 +148,6 @@ def _words(name: str, value: str, names: Mapping[UUID, str]) -> str:
     return f"{name} {value}"
 
 
-@console_operation(HERE + "/{event_id}", HERE, "Event")
-async def show_event(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
-    """Show one event whole: its story, its answer, what it cost."""
-    return await _page(call, frame)
-
-
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, notice)
-
-
-@console_form(HERE + "/{event_id}", HERE, "Event", _again, form=EventWish)
-async def submit_event(call: Call[NoBody, NoQuery]) -> Answer:
-    """Replay or cancel an event, and show the one to look at next."""
-    verb, shown = _WISH.decode(call).verb, call.id("event_id")
-    if verb == "replay":
-        shown = (await act(call, call.signed_in, replay_workspace_event, body=ReplayOrder())).event_id
-    else:
-        await act(call, call.signed_in, cancel_workspace_event)
-    return see(f"/console/{call.id('workspace_id')}/{HERE}/{shown}")
-
-
 async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
     who = frame.signed_in
     event: WholeEvent = await act(call, who, get_workspace_event, query=EventWait())
@@ -184,10 +159,11 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
     charges: Periods = await act(call, who, list_metering_periods)
     budget = None if agent is None else budget_of(agent)
     now = call.ctx.world.now_ms()
-    return show(
+    return show_page(
+        call,
         frame,
         "event",
-        status=200 if notice is None else notice.status,
+        notice,
         event=event,
         name="a deleted agent" if agent is None else agent.name,
         why=why,
@@ -196,6 +172,22 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         story=story_of(event),
         timeline=timeline_of(event, transcript.items, charges.items, now),
         budget=None if budget is None else budget.daily_nanos,
-        notice=notice,
         now=now,
     )
+
+
+@console_operation(HERE + "/{event_id}", HERE, "Event")
+async def show_event(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
+    """Show one event whole: its story, its answer, what it cost."""
+    return await _page(call, frame)
+
+
+@console_form(HERE + "/{event_id}", HERE, "Event", _page, form=EventWish)
+async def submit_event(call: Call[NoBody, NoQuery]) -> Answer:
+    """Replay or cancel an event, and show the one to look at next."""
+    verb, shown = _WISH.decode(call).verb, call.id("event_id")
+    if verb == "replay":
+        shown = (await act(call, call.signed_in, replay_workspace_event, body=ReplayOrder())).event_id
+    else:
+        await act(call, call.signed_in, cancel_workspace_event)
+    return see_page(call, HERE, shown)

@@ -6,10 +6,17 @@ from sexton_http.answers import Answer
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.console import (
+    Notice,
+    console_form,
+    console_operation,
+    older_of,
+    query_of,
+    see_page,
+    show_page,
+)
 from sexton_http.pages.form_actions import FormDecoder, act, may
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.failures import (
     FailurePage,
@@ -37,20 +44,31 @@ class FailureWish(Body):
 _WISH: Final = FormDecoder(FailureWish)
 
 
+async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
+    page: FailurePage = await act(call, frame.signed_in, list_failures, query=query_of(call, FailureQuery))
+    older = older_of(call, frame, HERE, page.next_cursor)
+    return show_page(
+        call,
+        frame,
+        "failures",
+        notice,
+        failures=page.items,
+        names=names_of(await agents_of(call, frame)),
+        allowed=may(frame.signed_in, acknowledge_failure),
+        older=older,
+    )
+
+
 @console_operation(HERE, HERE, TITLE)
 async def show_failures(call: Call[NoBody, FailureQuery], frame: Frame) -> Answer:
     """Show what fails, in groups of what fails alike, the last seen first."""
-    return await _page(call, frame, call.query)
+    return await _page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, FailureQuery(), notice)
-
-
-@console_form(HERE + "/{failure_id}", HERE, TITLE, _again, form=FailureWish)
+@console_form(HERE + "/{failure_id}", HERE, TITLE, _page, form=FailureWish)
 async def submit_failure(call: Call[NoBody, NoQuery]) -> Answer:
     """Acknowledge a group, make it quiet for a day or no longer, or replay all of it by a job."""
-    who, home = call.signed_in, f"/console/{call.id('workspace_id')}"
+    who = call.signed_in
     match _WISH.decode(call).verb:
         case "acknowledge":
             await act(call, who, acknowledge_failure)
@@ -60,23 +78,5 @@ async def submit_failure(call: Call[NoBody, NoQuery]) -> Answer:
             await act(call, who, mute_failure, body=Mute())
         case "replay":
             await act(call, who, replay_failure, body=FailureReplay())
-            return see(f"{home}/jobs")
-    return see(f"{home}/{HERE}")
-
-
-async def _page(
-    call: Call[Any, Any], frame: Frame, query: FailureQuery, notice: Notice | None = None
-) -> Answer:
-    page: FailurePage = await act(call, frame.signed_in, list_failures, query=query)
-    older = None if page.next_cursor is None else f"{frame.address(HERE)}?cursor={page.next_cursor}"
-    return show(
-        frame,
-        "failures",
-        status=200 if notice is None else notice.status,
-        failures=page.items,
-        names=names_of(await agents_of(call, frame)),
-        allowed=may(frame.signed_in, acknowledge_failure),
-        older=older,
-        notice=notice,
-        now=call.ctx.world.now_ms(),
-    )
+            return see_page(call, "jobs")
+    return see_page(call, HERE)

@@ -1,6 +1,8 @@
 """The page of the fleet: runners and what is done with them, the leases that they hold, and the queue."""
 
 import shlex
+from collections.abc import Sequence
+from math import log
 from typing import Any, Final, Literal
 
 from sexton_http.answers import Answer
@@ -12,11 +14,13 @@ from sexton_http.pages.console import (
     console_form,
     console_operation,
     frame_of,
+    query_of,
     refused_page,
+    see_page,
+    show_page,
 )
 from sexton_http.pages.form_actions import FormDecoder, act, may
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.fleet import (
     AdminWish,
     EnrolmentMade,
@@ -27,6 +31,7 @@ from sexton_http.routes.fleet import (
     QueueState,
     RunnerPatch,
     RunnerQuery,
+    TagDepth,
     change_runner,
     list_live_leases,
     list_runners,
@@ -38,6 +43,8 @@ from sexton_http.routes.shared.told_acts import act_told
 HERE: Final = "fleet"
 TITLE: Final = "Fleet"
 CREATED: Final = 201
+OK: Final = 200
+FULL_AGE_S: Final = 3600
 STATE_DIR: Final = "~/.local/state/sexton-runner"
 REFUSED: Final = (
     "The fleet serves every tenant, so only platform admins see it. "
@@ -60,17 +67,57 @@ class RunnerWish(Body):
 _WISH: Final = FormDecoder(RunnerWish)
 
 
+def oldest_first(depths: Sequence[TagDepth]) -> list[TagDepth]:
+    """Labels whose oldest event has waited longest come first."""
+    return sorted(depths, key=lambda depth: (-(depth.oldest_age_ms or 0), depth.required_tags))
+
+
+def share_of_age(age_ms: int | None) -> float:
+    """How full the bar of an age is: by its logarithm, from a second to an hour.
+
+    >>> [round(share_of_age(age), 2) for age in (None, 500, 60_000, 3_600_000, 10**9)]
+    [0.0, 0.0, 0.5, 1.0, 1.0]
+    """
+    return 0.0 if not age_ms else min(1.0, max(0.0, log(age_ms / 1000, FULL_AGE_S)))
+
+
+async def _page(
+    call: Call[Any, Any],
+    frame: Frame,
+    notice: Notice | None = None,
+    *,
+    command: str = "",
+    until: int | None = None,
+) -> Answer:
+    who = frame.signed_in
+    if not may(who, list_runners):
+        return refused_page(frame, REFUSED, status=403)
+    runners: FleetPage = await act(call, who, list_runners, query=query_of(call, RunnerQuery))
+    leases: LeaseList = await act(call, who, list_live_leases, query=LeaseQuery())
+    queue: QueueState = await act(call, who, view_queue)
+    return show_page(
+        call,
+        frame,
+        "fleet",
+        notice,
+        status=CREATED if command else OK,
+        runners=runners.items,
+        total=runners.total,
+        leases=leases.items,
+        queue=queue,
+        by_age=[(depth, share_of_age(depth.oldest_age_ms)) for depth in oldest_first(queue.by_tags)],
+        command=command,
+        until=until,
+    )
+
+
 @console_operation(HERE, HERE, TITLE)
 async def show_fleet(call: Call[NoBody, RunnerQuery], frame: Frame) -> Answer:
     """Show runners, live leases and the queue, to platform admins."""
-    return await _page(call, frame, call.query)
+    return await _page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, RunnerQuery(), notice=notice)
-
-
-@console_form(HERE, HERE, TITLE, _again, form=None, status=CREATED)
+@console_form(HERE, HERE, TITLE, _page, form=None, status=CREATED)
 async def submit_enrolment(call: Call[NoBody, NoQuery]) -> Answer:
     """Mint an enrolment token, and show the command that starts a runner with it, this once."""
     made: EnrolmentMade = await act_told(call, call.signed_in, mint_enrolment_token, body=NewEnrolment())
@@ -79,43 +126,12 @@ async def submit_enrolment(call: Call[NoBody, NoQuery]) -> Answer:
         f"SEXTON_ENROLMENT_TOKEN={made.token} sexton runner --base-url {address} --state-dir {STATE_DIR}"
     )
     frame = await frame_of(call, call.signed_in, HERE, TITLE)
-    return await _page(call, frame, RunnerQuery(), command=command, until=made.expires_at)
+    return await _page(call, frame, command=command, until=made.expires_at)
 
 
-@console_form(HERE + "/{runner_id}", HERE, TITLE, _again, form=RunnerWish)
+@console_form(HERE + "/{runner_id}", HERE, TITLE, _page, form=RunnerWish)
 async def submit_runner(call: Call[NoBody, NoQuery]) -> Answer:
     """Cordon a runner, drain it, let it work again, or revoke it."""
     state = _STATES[_WISH.decode(call).verb]
     await act_told(call, call.signed_in, change_runner, body=RunnerPatch(state))
-    return see(f"/console/{call.id('workspace_id')}/{HERE}")
-
-
-async def _page(
-    call: Call[Any, Any],
-    frame: Frame,
-    query: RunnerQuery,
-    *,
-    notice: Notice | None = None,
-    command: str = "",
-    until: int | None = None,
-) -> Answer:
-    who = frame.signed_in
-    if not may(who, list_runners):
-        return refused_page(frame, REFUSED, status=403)
-    runners: FleetPage = await act(call, who, list_runners, query=query)
-    leases: LeaseList = await act(call, who, list_live_leases, query=LeaseQuery())
-    queue: QueueState = await act(call, who, view_queue)
-    status = CREATED if command else 200
-    return show(
-        frame,
-        "fleet",
-        status=status if notice is None else notice.status,
-        runners=runners.items,
-        total=runners.total,
-        leases=leases.items,
-        queue=queue,
-        notice=notice,
-        command=command,
-        until=until,
-        now=call.ctx.world.now_ms(),
-    )
+    return see_page(call, HERE)

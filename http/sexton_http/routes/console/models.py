@@ -8,10 +8,9 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.console import Notice, console_form, console_operation, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act, may
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.catalogue import ModelList, list_models
 from sexton_http.routes.llm import (
@@ -39,17 +38,30 @@ class ModelWish(Body):
 _WISH: Final = FormDecoder(ModelWish)
 
 
+async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
+    who = frame.signed_in
+    offered: ModelList = await act(call, who, list_models)
+    chosen: TenantProviderView = await act(call, who, get_tenant_provider)
+    own: LlmKey = await act(call, who, get_llm_key)
+    return show_page(
+        call,
+        frame,
+        "models",
+        notice,
+        offered=offered,
+        chosen=chosen,
+        own=own,
+        allowed=may(who, put_tenant_provider),
+    )
+
+
 @console_operation(HERE, HERE, TITLE)
 async def show_models(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     """Show the models that are offered with their prices, and which one runs use."""
     return await _page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, notice)
-
-
-@console_form(HERE, HERE, TITLE, _again, form=ModelWish)
+@console_form(HERE, HERE, TITLE, _page, form=ModelWish)
 async def submit_model(call: Call[NoBody, NoQuery]) -> Answer:
     """Choose the model that the tenant's runs use where nothing nearer says otherwise, or none."""
     wish, who = _WISH.decode(call), call.signed_in
@@ -62,21 +74,4 @@ async def submit_model(call: Call[NoBody, NoQuery]) -> Answer:
         asked = msgspec.structs.replace(call, audit=AUDITED["put_tenant_provider"])
         body = NewTenantProvider(ProviderMode.PLATFORM, model=wish.model)
         await act(asked, who, put_tenant_provider, body=body)
-    return see(f"/console/{call.id('workspace_id')}/{HERE}")
-
-
-async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
-    who = frame.signed_in
-    offered: ModelList = await act(call, who, list_models)
-    chosen: TenantProviderView = await act(call, who, get_tenant_provider)
-    own: LlmKey = await act(call, who, get_llm_key)
-    return show(
-        frame,
-        "models",
-        status=200 if notice is None else notice.status,
-        offered=offered,
-        chosen=chosen,
-        own=own,
-        allowed=may(who, put_tenant_provider),
-        notice=notice,
-    )
+    return see_page(call, HERE)

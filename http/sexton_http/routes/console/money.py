@@ -11,10 +11,17 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import MAX_NUMBER, Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.console import (
+    Notice,
+    console_form,
+    console_operation,
+    older_of,
+    query_of,
+    see_page,
+    show_page,
+)
 from sexton_http.pages.form_actions import FormDecoder, act, may
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.pages.templates.words import NANOS_PER_DOLLAR
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.billing import (
@@ -52,24 +59,48 @@ class CreditForm(Body):
 _CREDIT: Final = FormDecoder(CreditForm)
 
 
+async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
+    who, now = frame.signed_in, call.ctx.world.now_ms()
+    balance: Balance = await act(call, who, get_balance)
+    charges: ChargePage = await act(call, who, list_charges, query=query_of(call, ChargeQuery))
+    since = (day_of(now) - DAYS + 1) * DAY_MS
+    totals: dict[str, ChargeTotals] = {}
+    for by in TotalsBy:
+        wanted = TotalQuery(by=by, since=since, limit=DAYS if by is TotalsBy.DAY else DEAREST)
+        totals[by.value] = await act(call, who, total_charges, query=wanted)
+    older = older_of(call, frame, HERE, charges.next_cursor)
+    return show_page(
+        call,
+        frame,
+        "money",
+        notice,
+        balance=balance,
+        charges=charges.items,
+        agents=totals["agent"].items,
+        models=totals["model"].items,
+        days=days_of(totals["day"], since),
+        total=sum(day.charged_nanos for day in totals["day"].items),
+        hit=await _budgets_hit(call, frame, totals["agent"]),
+        older=older,
+        can_credit=may(who, credit_tenant),
+        now=now,
+    )
+
+
 @console_operation(HERE, HERE, TITLE)
 async def show_money(call: Call[NoBody, ChargeQuery], frame: Frame) -> Answer:
     """Show the tenant's balance, what a month cost by agent, model and day, and each run's bill."""
-    return await _page(call, frame, call.query)
+    return await _page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, ChargeQuery(), notice)
-
-
-@console_form(HERE, HERE, TITLE, _again, form=CreditForm)
+@console_form(HERE, HERE, TITLE, _page, form=CreditForm)
 async def submit_credit(call: Call[NoBody, NoQuery]) -> Answer:
     """Add credit to the tenant's balance; for platform admins."""
     form, who = _CREDIT.decode(call), call.signed_in
     params = {**call.params, "tenant_id": who.tenant.id}
     asked = msgspec.structs.replace(call, params=params, audit=AUDITED["credit_tenant"])
     await act(asked, who, credit_tenant, body=NewCredit(nanos_of(form.dollars), form.reason))
-    return see(f"/console/{call.id('workspace_id')}/{HERE}")
+    return see_page(call, HERE)
 
 
 def nanos_of(dollars: str) -> int:
@@ -87,36 +118,6 @@ def nanos_of(dollars: str) -> int:
             "UZ-REQ-001", "dollars: an amount above zero, as 25 or 0.50", facts={"parameter": "dollars"}
         )
     return int(amount * NANOS_PER_DOLLAR)
-
-
-async def _page(
-    call: Call[Any, Any], frame: Frame, query: ChargeQuery, notice: Notice | None = None
-) -> Answer:
-    who, now = frame.signed_in, call.ctx.world.now_ms()
-    balance: Balance = await act(call, who, get_balance)
-    charges: ChargePage = await act(call, who, list_charges, query=query)
-    since = (day_of(now) - DAYS + 1) * DAY_MS
-    totals: dict[str, ChargeTotals] = {}
-    for by in TotalsBy:
-        wanted = TotalQuery(by=by, since=since, limit=DAYS if by is TotalsBy.DAY else DEAREST)
-        totals[by.value] = await act(call, who, total_charges, query=wanted)
-    older = None if charges.next_cursor is None else f"{frame.address(HERE)}?cursor={charges.next_cursor}"
-    return show(
-        frame,
-        "money",
-        status=200 if notice is None else notice.status,
-        balance=balance,
-        charges=charges.items,
-        agents=totals["agent"].items,
-        models=totals["model"].items,
-        days=days_of(totals["day"], since),
-        total=sum(day.charged_nanos for day in totals["day"].items),
-        hit=await _budgets_hit(call, frame, totals["agent"]),
-        older=older,
-        can_credit=may(who, credit_tenant),
-        notice=notice,
-        now=now,
-    )
 
 
 def days_of(totals: ChargeTotals, since: int) -> list[tuple[int, int]]:

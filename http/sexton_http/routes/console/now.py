@@ -10,11 +10,11 @@ from sexton_actors.event_waits import WaitKind
 from sexton_http.answers import Answer
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
-from sexton_http.pages.console import console_operation
+from sexton_http.pages.console import console_operation, show_page
 from sexton_http.pages.form_actions import MEDIA, TAG, act, may
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.actors import TreeQuery, view_tree
 from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
 from sexton_http.routes.billing import Balance, get_balance
@@ -22,9 +22,10 @@ from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.event_details import EventWhy, explain_workspace_event
 from sexton_http.routes.events import EventItem, EventPage, WorkspaceEventQuery, list_workspace_events
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
-from sexton_http.routes.shared.actor_looks import ActorTree, CrashItem
+from sexton_http.routes.queue import QueueQuery, get_queue
+from sexton_http.routes.shared.actor_shapes import ActorTree, CrashItem
 from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
-from sexton_http.routes.webhook_deliveries import WebhookItem, WebhookPage, WebhookQuery, list_webhooks
+from sexton_http.routes.webhook_addresses import WebhookItem, WebhookPage, WebhookQuery, list_webhooks
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.failures import FailureStatus
 from sexton_storage.records.gates import GateStatus
@@ -90,7 +91,8 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     names = names_of(agents)
     hooks: WebhookPage = await act(call, who, list_webhooks, query=WebhookQuery(refusing=True))
     stuck = [await _why(call, frame, event) for event in oldest_of_agents(waiting.items)]
-    return show(
+    return show_page(
+        call,
         frame,
         "now",
         gates=gates.items,
@@ -103,10 +105,10 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         more_waiting=waiting.next_cursor is not None,
         balance=balance,
         minutes=throughput.minutes,
+        queue=await act(call, who, get_queue, query=QueueQuery()),
         names=names,
         allowed=may(who, acknowledge_failure),
         crashes=await _crashes(call, frame),
-        now=call.ctx.world.now_ms(),
     )
 
 

@@ -8,10 +8,9 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import NAME_CHARS, Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.console import Notice, console_form, console_operation, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act, may
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.agents import ScoringPut, ScoringView, get_scoring, put_scoring
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.plans import PlanRecord, get_plan
@@ -50,17 +49,37 @@ class SettingWish(Body):
 _WISH: Final = FormDecoder(SettingWish)
 
 
+async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
+    who = frame.signed_in
+    plan: PlanRecord = await act(call, who, get_plan)
+    scoring: ScoringView = await act(call, who, get_scoring)
+    options: SettingList | None = None
+    if may(who, list_settings):
+        options = await act(call, who, list_settings)
+    return show_page(
+        call,
+        frame,
+        "settings",
+        notice,
+        workspace=await act(call, who, get_workspace),
+        plan=plan,
+        limits=[(words, getattr(plan.limits, name)) for name, words in LIMITS.items()],
+        scoring=scoring,
+        least=MIN_CONTEXT_TOKENS,
+        most=MAX_CONTEXT_TOKENS,
+        options=options,
+        allowed=may(who, change_workspace),
+        name_chars=NAME_CHARS,
+    )
+
+
 @console_operation(HERE, HERE, TITLE)
 async def show_settings(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     """Show what the workspace is set to, its plan, and to platform admins the server's options."""
     return await _page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, notice)
-
-
-@console_form(HERE, HERE, TITLE, _again, form=SettingWish)
+@console_form(HERE, HERE, TITLE, _page, form=SettingWish)
 async def submit_setting(call: Call[NoBody, NoQuery]) -> Answer:
     """Rename or pause the workspace, let it go on, or say how much of their scores agents are shown."""
     wish, who = _WISH.decode(call), call.signed_in
@@ -78,29 +97,4 @@ async def submit_setting(call: Call[NoBody, NoQuery]) -> Answer:
             patch = WorkspacePatch(name=wish.name)
         asked = msgspec.structs.replace(call, audit=AUDITED["change_workspace"])
         await act(asked, who, change_workspace, body=patch)
-    return see(f"/console/{call.id('workspace_id')}/{HERE}")
-
-
-async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
-    who = frame.signed_in
-    plan: PlanRecord = await act(call, who, get_plan)
-    scoring: ScoringView = await act(call, who, get_scoring)
-    options: SettingList | None = None
-    if may(who, list_settings):
-        options = await act(call, who, list_settings)
-    return show(
-        frame,
-        "settings",
-        status=200 if notice is None else notice.status,
-        workspace=await act(call, who, get_workspace),
-        plan=plan,
-        limits=[(words, getattr(plan.limits, name)) for name, words in LIMITS.items()],
-        scoring=scoring,
-        least=MIN_CONTEXT_TOKENS,
-        most=MAX_CONTEXT_TOKENS,
-        options=options,
-        allowed=may(who, change_workspace),
-        name_chars=NAME_CHARS,
-        notice=notice,
-        now=call.ctx.world.now_ms(),
-    )
+    return see_page(call, HERE)

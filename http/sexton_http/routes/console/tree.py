@@ -12,7 +12,7 @@ from sexton_http.pages.console import console_operation, refused_page
 from sexton_http.pages.form_actions import act, may
 from sexton_http.pages.templates.frame import Frame, show
 from sexton_http.routes.actors import TreeQuery, view_tree
-from sexton_http.routes.shared.actor_looks import ActorItem, ActorKind, ActorTree
+from sexton_http.routes.shared.actor_shapes import ActorItem, ActorKind, ActorTree
 
 HERE: Final = "tree"
 FULL_BITS: Final = 10

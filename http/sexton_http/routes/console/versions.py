@@ -7,9 +7,9 @@ import msgspec
 from sexton_http.answers import Answer
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody
-from sexton_http.pages.console import console_operation
+from sexton_http.pages.console import console_operation, show_page
 from sexton_http.pages.form_actions import act, may
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.harness import VersionCompared, VersionText, activate_harness, get_harness_version
 from sexton_http.routes.zombies import get_zombie
 from sexton_storage.records.configs import ConfigStatus
@@ -28,12 +28,12 @@ async def show_version(call: Call[NoBody, VersionCompared], frame: Frame) -> Ans
     if version.agent_id != agent.zombie_id:
         other = msgspec.structs.replace(call, params={**call.params, "zombie_id": version.agent_id})
         agent = await act(other, who, get_zombie)
-    return show(
+    return show_page(
+        call,
         frame._replace(title=f"{agent.name}, version {version.version}"),
         "version",
         agent=agent,
         version=version,
         can_activate=version.status in WAYS_BACK,
         allowed=may(who, activate_harness),
-        now=call.ctx.world.now_ms(),
     )

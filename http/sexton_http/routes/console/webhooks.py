@@ -6,20 +6,17 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
-from sexton_http.pages.console import Notice, console_form, console_operation
+from sexton_http.pages.console import Notice, console_form, console_operation, older_of, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act, may
-from sexton_http.pages.layout import see
-from sexton_http.pages.templates.frame import Frame, show
+from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.console.events import agents_of, names_of
+from sexton_http.routes.webhook_addresses import WebhookPage, WebhookQuery, list_webhooks
 from sexton_http.routes.webhook_deliveries import (
     DeliveryPage,
     DeliveryQuery,
     DeliveryRecord,
-    WebhookPage,
-    WebhookQuery,
     get_delivery,
     list_deliveries,
-    list_webhooks,
     read_delivery_body,
     replay_delivery,
 )
@@ -53,8 +50,9 @@ async def show_webhooks(call: Call[NoBody, DeliveryQuery], frame: Frame) -> Answ
     )
     hooks: WebhookPage = await act(call, who, list_webhooks, query=WebhookQuery(zombie_id=query.zombie_id))
     page: DeliveryPage = await act(call, who, list_deliveries, query=query)
-    older = None if page.next_cursor is None else f"{frame.address(HERE)}?cursor={page.next_cursor}"
-    return show(
+    older = older_of(call, frame, HERE, page.next_cursor)
+    return show_page(
+        call,
         frame,
         "webhooks",
         refused=refused.items,
@@ -64,7 +62,21 @@ async def show_webhooks(call: Call[NoBody, DeliveryQuery], frame: Frame) -> Answ
         names=names_of(await agents_of(call, frame)),
         allowed=may(who, replay_delivery),
         older=older,
-        now=call.ctx.world.now_ms(),
+    )
+
+
+async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
+    who = frame.signed_in
+    delivery: DeliveryRecord = await act(call, who, get_delivery)
+    return show_page(
+        call,
+        frame,
+        "delivery",
+        notice,
+        delivery=delivery,
+        body=await _text_of(call, frame),
+        names=names_of(await agents_of(call, frame)),
+        allowed=may(who, replay_delivery),
     )
 
 
@@ -74,32 +86,12 @@ async def show_delivery(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     return await _page(call, frame)
 
 
-async def _again(call: Call[Any, Any], frame: Frame, notice: Notice) -> Answer:
-    return await _page(call, frame, notice)
-
-
-@console_form(HERE + "/{delivery_id}", HERE, "Delivery", _again, form=DeliveryWish)
+@console_form(HERE + "/{delivery_id}", HERE, "Delivery", _page, form=DeliveryWish)
 async def submit_delivery(call: Call[NoBody, NoQuery]) -> Answer:
     """Verify a delivery once more and wake the agent if it is genuine; then show what came of it."""
     _WISH.decode(call)
     await act(call, call.signed_in, replay_delivery)
-    return see(f"/console/{call.id('workspace_id')}/{HERE}/{call.id('delivery_id')}")
-
-
-async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
-    who = frame.signed_in
-    delivery: DeliveryRecord = await act(call, who, get_delivery)
-    return show(
-        frame,
-        "delivery",
-        status=200 if notice is None else notice.status,
-        delivery=delivery,
-        body=await _text_of(call, frame),
-        names=names_of(await agents_of(call, frame)),
-        allowed=may(who, replay_delivery),
-        notice=notice,
-        now=call.ctx.world.now_ms(),
-    )
+    return see_page(call, HERE, call.id("delivery_id"))
 
 
 async def _text_of(call: Call[Any, Any], frame: Frame) -> str | None:

@@ -8,6 +8,7 @@ from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.schema import BLOCKED
 from sexton_storage.postgres.stores.base import PostgresStore
+from sexton_storage.postgres.stores.insights import SLACK
 from sexton_storage.records.fleet import (
     COUNT_CAP,
     LOOKED_AT,
@@ -19,6 +20,7 @@ from sexton_storage.records.fleet import (
     RunnerGroup,
     Waiting,
 )
+from sexton_storage.records.insights import SLACK_BAND_MS, SLACK_CAP, SlackBand
 from sexton_storage.records.runners import AdminState
 from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
 
@@ -105,6 +107,11 @@ class PostgresFleet(PostgresStore):
     async def waiting(self) -> Sequence[Waiting]:
         rows = await self._rows(WAITING, COUNT_CAP)
         return [Waiting(tuple(row[0]), *row[1:]) for row in rows]
+
+    async def slack(self) -> Sequence[SlackBand]:
+        return [
+            SlackBand(*row) for row in await self._rows(SLACK.format(chosen=""), SLACK_BAND_MS, SLACK_CAP)
+        ]
 
     async def census(self) -> Census:
         async def work(connection: Connection) -> Census:

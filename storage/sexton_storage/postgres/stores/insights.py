@@ -13,13 +13,19 @@ from sexton_storage.records.insights import (
     ATTEMPTS_CAP,
     MINUTE_MS,
     RUNNERS_CAP,
+    SLACK_BAND_MS,
+    SLACK_CAP,
     STARTS_CAP,
     STARTS_WINDOW_MS,
     Attempt,
     EventHistory,
     EventSituation,
     MinuteOfEvents,
+    QueueLook,
     RunnerState,
+    SlackBand,
+    TagsMinute,
+    TagsWaiting,
 )
 from sexton_storage.records.runners import AdminState
 
@@ -87,6 +93,32 @@ SELECT created_at / {MINUTE_MS} * {MINUTE_MS}, count(*), count(*) FILTER (WHERE 
 """
 
 
+_WAITING_NOW = """
+SELECT z.required_tags, count(*), min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
+  FROM (SELECT zombie_id, workspace_id, created_at FROM waiting_events
+         WHERE workspace_id = $1 ORDER BY created_at, arrival LIMIT $2) e
+  JOIN zombies z ON z.id = e.zombie_id
+  JOIN agent_heads h ON h.zombie_id = e.zombie_id
+  JOIN workspaces w ON w.id = e.workspace_id
+ GROUP BY z.required_tags ORDER BY z.required_tags
+"""
+_WAITED = f"""
+SELECT z.required_tags, min(e.created_at),
+       CASE WHEN NOT bool_or(e.first_leased_at IS NULL AND e.status = 'received')
+            THEN max(coalesce(e.first_leased_at, e.completed_at, e.updated_at)) END
+  FROM (SELECT zombie_id, created_at, first_leased_at, completed_at, updated_at, status FROM events
+         WHERE workspace_id = $1 AND created_at >= $2 ORDER BY created_at DESC, arrival DESC LIMIT $3) e
+  JOIN zombies z ON z.id = e.zombie_id
+ GROUP BY z.required_tags, e.created_at / {MINUTE_MS} ORDER BY z.required_tags, min(e.created_at)
+"""
+SLACK = """
+SELECT greatest(left_ms, 0) / $1 * $1, count(*), min(left_ms)
+  FROM (SELECT l.expires_at - sexton_now_ms() AS left_ms
+          FROM (SELECT lease_id FROM live_leases {chosen} LIMIT $2) n JOIN leases l ON l.id = n.lease_id) s
+ GROUP BY 1 ORDER BY 1
+"""
+
+
 class PostgresInsights(PostgresStore):
     async def history(self, event_id: UUID) -> EventHistory:
         async def work(connection: Connection) -> EventHistory:
@@ -110,6 +142,22 @@ class PostgresInsights(PostgresStore):
     async def throughput(self, workspace_id: UUID, *, since: int, limit: int) -> Sequence[MinuteOfEvents]:
         rows = await self._database.read(lambda c: c.fetch(_THROUGHPUT, workspace_id, since, limit))
         return [MinuteOfEvents(*row) for row in rows]
+
+    async def queue(self, workspace_id: UUID, *, since: int, limit: int) -> QueueLook:
+        async def work(connection: Connection) -> QueueLook:
+            at = await connection.fetchval("SELECT sexton_now_ms()")
+            waiting = await connection.fetch(_WAITING_NOW, workspace_id, limit)
+            waited = await connection.fetch(_WAITED, workspace_id, since, limit)
+            chosen = SLACK.format(chosen="WHERE workspace_id = $3")
+            slack = await connection.fetch(chosen, SLACK_BAND_MS, SLACK_CAP, workspace_id)
+            return QueueLook(
+                at,
+                tuple(TagsWaiting(tuple(row[0]), row[1], row[2]) for row in waiting),
+                tuple(TagsMinute(tuple(row[0]), row[1], row[2]) for row in waited),
+                tuple(SlackBand(*row) for row in slack),
+            )
+
+        return await self._database.read(work)
 
 
 async def _situation(connection: Connection, event_id: UUID) -> EventSituation | None:
