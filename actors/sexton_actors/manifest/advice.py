@@ -64,7 +64,7 @@ def needs(manifest: Manifest, config: Fields) -> tuple[Need, ...]:
     ):
         if isinstance(trigger, WebhookTrigger) and trigger.signature is not None:
             key = f"{config.path}triggers[{number}]"
-            use = "verifies deliveries, which are refused with UZ-WH-020 until it is there"
+            use = "verifies deliveries; until it is there they are refused with UZ-WH-020"
             found.append(Need(trigger.signature.secret_ref, entry.line, key, use))
     return tuple(found)
 

@@ -118,7 +118,9 @@ def begin(caller: Caller, path: str, body: Mapping[str, Any]) -> None:
         for event_id in made.get("sample") or ():
             caller.output.say(f"  {event_id}")
         return
-    caller.output.note(f"{field(made, 'total', int)} events. 'sexton jobs wait {job.get('job_id')}' waits.")
+    total = field(made, "total", int)
+    events = "1 event" if total == 1 else f"{total} events"
+    caller.output.note(f"{events}. 'sexton jobs wait {job.get('job_id')}' waits.")
     caller.output.say(str(job.get("job_id")))
 
 
