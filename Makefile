@@ -58,7 +58,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node
+.PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 4 $(ARGS)
 
@@ -97,7 +97,7 @@ sbom: .venv-audit/.locked ## what a server is made of, as CycloneDX, in dist/sex
 	@.venv-audit/bin/cyclonedx-py requirements requirements/runtime.lock --output-reproducible --of JSON -o dist/sexton.cdx.json
 	@echo "dist/sexton.cdx.json"
 
-check: lint types layers docs wheel node test ## all that a change must pass
+check: lint types layers docs wheel node clients test ## all that a change must pass
 
 lint: $(TO_CHECK) ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -129,6 +129,9 @@ node: ## tools of JavaScript that read the OpenAPI document, by their lock, wher
 	      touch requirements/node/node_modules/.locked || echo "warning: they could not be installed; going on without"; \
 	  fi; \
 	else echo "npm is not installed; going on without the tools of JavaScript"; fi
+
+clients: $(TO_CHECK) node ## compare the client libraries with the interface (ARGS=--write makes them again)
+	$(BIN)/python -m scripts.typescript_client $(ARGS)
 
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \
