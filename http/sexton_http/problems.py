@@ -149,6 +149,8 @@ CODES = Table(
         ("UZ-ZMB-012", 409, "Agent not active", "Only an active agent takes messages; resume it first.", _A),
         ("UZ-EVENT-001", 404, "Event not found", "The agent, or the workspace, has no event of this id.", _A),
         ("UZ-EVENT-002", 429, "Queue full", "As many events wait as may, of the agent or its workspace, or the oldest has waited too long; `bound` says which.", _A),
+        ("UZ-APPLY-001", 409, "Applied meanwhile", "Another has applied a folder to the workspace since this revision was read; read it again.", _A),
+        ("UZ-APPLY-002", 409, "Being applied", "Another is applying a folder to the workspace at this moment; try again.", _A),
         ("UZ-JOB-001", 404, "Job not found", "The workspace has no bulk job of this id.", _A),
         ("UZ-JOB-002", 409, "Too many jobs", "As many bulk jobs of the workspace as may be are not over.", _A),
         ("UZ-FAILURE-001", 404, "Failure not found", "The workspace has no group of failures of this id.", _A),

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sexton_storage.records.agent_keys import AgentKeyStore
 from sexton_storage.records.api_keys import ApiKeyStore
+from sexton_storage.records.applied import AppliedStore
 from sexton_storage.records.artefacts import ArtefactStore
 from sexton_storage.records.audit import AuditStore
 from sexton_storage.records.auth_sessions import AuthSessionStore
@@ -176,6 +177,8 @@ class Storage(Protocol):
     def blobs(self) -> BlobStore: ...
     @property
     def mcp_servers(self) -> McpServerStore: ...
+    @property
+    def applied(self) -> AppliedStore: ...
     @property
     def transcripts(self) -> TranscriptStore: ...
     @property

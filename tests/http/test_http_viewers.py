@@ -23,6 +23,7 @@ NOT_SHOWN = {
     "get_zombie_transcript",
     "list_memories",
     "list_members",
+    "get_applied",
     "get_platform_key",
     "list_platform_keys",
     "install_chat",

@@ -40,6 +40,14 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "workspace": Entry("workspace:workspace", "List, make and choose workspaces."),
     "keys": Entry("keys:keys", "List, make, revoke and delete API keys."),
     "agent": Entry("agent:agent", "Write, try, install, update, check, look at, stop and delete agents."),
+    "apply": Entry(
+        "apply:apply",
+        "Make workspaces as the files of a folder say; done twice, the second time changes nothing.",
+    ),
+    "export": Entry(
+        "export:export",
+        "Write the workspace's agents, credentials by name, MCP servers and settings to DIR.",
+    ),
     "steer": Entry("events:steer", "Wake an AGENT with a MESSAGE and show its answer as it comes."),
     "events": Entry("events:events", "List events, newest first; replay or cancel many of them."),
     "throughput": Entry(

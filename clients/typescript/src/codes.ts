@@ -87,6 +87,8 @@ export const CODES = {
   "UZ-ZMB-012": "Only an active agent takes messages; resume it first.",
   "UZ-EVENT-001": "The agent, or the workspace, has no event of this id.",
   "UZ-EVENT-002": "As many events wait as may, of the agent or its workspace, or the oldest has waited too long; `bound` says which.",
+  "UZ-APPLY-001": "Another has applied a folder to the workspace since this revision was read; read it again.",
+  "UZ-APPLY-002": "Another is applying a folder to the workspace at this moment; try again.",
   "UZ-JOB-001": "The workspace has no bulk job of this id.",
   "UZ-JOB-002": "As many bulk jobs of the workspace as may be are not over.",
   "UZ-FAILURE-001": "The workspace has no group of failures of this id.",

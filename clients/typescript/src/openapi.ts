@@ -1571,6 +1571,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/applied": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show what folders have applied to the workspace, and whether one is being applied. */
+        get: operations["get_applied"];
+        /** Write down what is about to be applied, or was; refused where another has written meanwhile. */
+        put: operations["put_applied"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/approvals": {
         parameters: {
             query?: never;
@@ -1824,6 +1842,23 @@ export interface paths {
         post?: never;
         /** Forget a credential; one that does not exist is forgotten already. */
         delete: operations["delete_credential"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/credentials/{name}:compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say whether the vault holds this under the name, without showing what it holds. */
+        post: operations["compare_credential"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3086,6 +3121,24 @@ export interface components {
             request_id: string;
             snapshot: components["schemas"]["SnapshotView"] | null;
         };
+        /** @description One thing that a folder names. */
+        AppliedItem: {
+            fields: {
+                [key: string]: string;
+            };
+            folder: string;
+        };
+        AppliedView: {
+            age_ms: number;
+            applying: boolean;
+            items: {
+                [key: string]: components["schemas"]["AppliedItem"];
+            };
+            /** Format: uuid */
+            request_id: string;
+            revision: number;
+            updated_by: string;
+        };
         Approval: {
             /** @description base64url; the tag is at its end. */
             ciphertext: string;
@@ -3308,6 +3361,9 @@ export interface components {
             /** @default null */
             updated_at?: number | null;
         };
+        ComparedData: {
+            data: Record<string, unknown>;
+        };
         Completed: {
             /** Format: uuid */
             request_id: string;
@@ -3328,6 +3384,12 @@ export interface components {
             kind: string;
             message: string | null;
             traceback: string;
+        };
+        CredentialCompared: {
+            exists: boolean;
+            /** Format: uuid */
+            request_id: string;
+            same: boolean;
         };
         CredentialGrantItem: {
             credential: string;
@@ -4405,6 +4467,15 @@ export interface components {
             /** Format: uuid */
             zombie_id: string;
         };
+        NewApplied: {
+            holder: string;
+            /** @default null */
+            items?: {
+                [key: string]: components["schemas"]["AppliedItem"];
+            } | null;
+            phase: components["schemas"]["Phase"];
+            revision: number;
+        };
         /** @description It has no fields. */
         NewApprovalToken: Record<string, unknown>;
         NewArtefact: {
@@ -4646,6 +4717,8 @@ export interface components {
             /** Format: uuid */
             request_id: string;
         };
+        /** @enum {unknown} */
+        Phase: "begin" | "end" | "renew";
         /** @enum {unknown} */
         Place: "basic" | "header" | "query";
         PlanRecord: {
@@ -8370,6 +8443,54 @@ export interface operations {
             };
         };
     };
+    get_applied: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppliedView"];
+                };
+            };
+        };
+    };
+    put_applied: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewApplied"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppliedView"];
+                };
+            };
+        };
+    };
     list_approvals: {
         parameters: {
             query?: {
@@ -8816,6 +8937,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    compare_credential: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: components["parameters"]["name"];
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ComparedData"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CredentialCompared"];
+                };
             };
         };
     };

@@ -136,6 +136,8 @@ NOT_AUDITED: Final[Mapping[str, str]] = {
     "submit_failure": "the group of failures says who has acknowledged it, and until when it is muted",
     "mute_failure": "the group of failures says until when it is muted",
     "submit_trial": "what it tries is told as the route that is tried",
+    "put_applied": "a note of `sexton apply`; what it changes is told where it is changed",
+    "compare_credential": "changes nothing",
     "preview_spec": "changes nothing",
     "verify_webhook": "changes nothing",
     "probe_chat": "changes nothing",

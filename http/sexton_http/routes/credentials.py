@@ -1,11 +1,13 @@
 """The vault: credentials go in, and only their names come out."""
 
+import hmac
 import re
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 
+from sexton_actors.providers import LLM_CREDENTIAL
 from sexton_actors.secret_uses import MAX_USES, Use, kept, problem, told
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import NamedPlace, decode_name, encode, fingerprint
@@ -64,6 +66,17 @@ class CredentialList(Shape):
     items: list[CredentialItem]
     """The same."""
     next_cursor: str | None
+
+
+class ComparedData(Body):
+    data: dict[str, Any]
+    """As it would be kept; for `llm`: `provider` and `api_key`."""
+
+
+class CredentialCompared(Shape):
+    exists: bool
+    same: bool
+    """Whether the vault holds this very object under the name."""
 
 
 class CredentialQuery(Query):
@@ -125,6 +138,23 @@ async def list_credentials(call: Call[NoBody, CredentialQuery]) -> CredentialLis
     return CredentialList(items, items, following)
 
 
+@operation("POST", "/v1/workspaces/{workspace_id}/credentials/{name}:compare", tag=TAG, role=Role.OPERATOR)
+async def compare_credential(call: Call[ComparedData, NoQuery]) -> CredentialCompared:
+    """Say whether the vault holds this under the name, without showing what it holds.
+
+    So a program that keeps credentials in step with a store of secrets sends only what differs.
+    """
+    name, held = call.text("name"), None
+    if re.fullmatch(NAME, name):
+        kept_as = LLM_CREDENTIAL if name == LLM else name
+        held = await call.ctx.world.secrets.open(_workspace(call), kept_as)
+    if held is None:
+        return CredentialCompared(exists=False, same=False)
+    # In constant time: how long it takes tells nothing of how much of a guess is right.
+    same = hmac.compare_digest(_spelt(held), _spelt(call.body.data))
+    return CredentialCompared(exists=True, same=same)
+
+
 @operation(
     "DELETE", "/v1/workspaces/{workspace_id}/credentials/{name}", tag=TAG, role=Role.OPERATOR, status=204
 )
@@ -136,3 +166,7 @@ async def delete_credential(call: Call[NoBody, NoQuery]) -> None:
 
 def _workspace(call: Call[Any, Any]) -> UUID:
     return call.id("workspace_id")
+
+
+def _spelt(data: Any) -> bytes:
+    return msgspec.json.encode(data, order="sorted")

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from sexton_storage.background import in_background
 from sexton_storage.memory.agent_keys import MemoryAgentKeys
 from sexton_storage.memory.agents import MemoryZombies
+from sexton_storage.memory.applied import MemoryApplied
 from sexton_storage.memory.artefacts import MemoryArtefacts
 from sexton_storage.memory.audit import MemoryAudit
 from sexton_storage.memory.billing import MemoryCharges, MemoryPlans
@@ -104,6 +105,7 @@ class MemoryStorage:
         self.event_files = MemoryEventFiles(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
         self.mcp_servers = MemoryMcpServers(tables, faults, journal)
+        self.applied = MemoryApplied(tables, faults, journal)
         self.transcripts = MemoryTranscripts(tables, faults, journal)
         self.kept_workspaces = MemoryKeptWorkspaces(tables, faults, journal)
         self.audit = MemoryAudit(tables, faults, journal)

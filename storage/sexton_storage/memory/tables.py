@@ -14,6 +14,7 @@ from sexton_storage.memory.audited_rows import AuditedRows, AuditLogs
 from sexton_storage.periods import day_of, month_of
 from sexton_storage.records.agent_keys import AgentKey
 from sexton_storage.records.api_keys import ApiKey
+from sexton_storage.records.applied import Applied
 from sexton_storage.records.artefacts import Artefact
 from sexton_storage.records.auth_sessions import AuthSession
 from sexton_storage.records.blobs import Blob
@@ -161,6 +162,8 @@ class Tables:
     grants: AuditedRows[UUID, Grant] = field(init=False)
     mcp_servers: AuditedRows[tuple[UUID, str], McpServer] = field(init=False)
     """By workspace and name."""
+    applied: dict[UUID, Applied] = field(default_factory=dict)
+    """By workspace."""
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""
     artefacts: AuditedRows[UUID, Artefact] = field(init=False)

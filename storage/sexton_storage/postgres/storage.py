@@ -22,6 +22,7 @@ from sexton_storage.postgres.server_check import bring_up, look_at_connections, 
 from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
+from sexton_storage.postgres.stores.applied import PostgresApplied
 from sexton_storage.postgres.stores.artefacts import PostgresArtefacts
 from sexton_storage.postgres.stores.audit import PostgresAudit
 from sexton_storage.postgres.stores.blobs import PostgresBlobs
@@ -80,9 +81,7 @@ class PostgresStorage:
         migrates: bool = True,
     ) -> None:
         self._portal, self._dsn = portal, dsn
-        self._migrates = migrates
-        self._settings = settings
-        self._new_id = new_id
+        self._migrates, self._settings, self._new_id = migrates, settings, new_id
         self._outage = Outage()
         self._database = database = Database(portal, dsn, settings, new_id, self._outage)
         self.clock = NodeClock()
@@ -127,6 +126,7 @@ class PostgresStorage:
         self.event_files = PostgresEventFiles(database)
         self.blobs = PostgresBlobs(database)
         self.mcp_servers = PostgresMcpServers(database)
+        self.applied = PostgresApplied(database)
         self.transcripts = PostgresTranscripts(database)
         self.kept_workspaces = PostgresKeptWorkspaces(database)
         self.audit = PostgresAudit(database)
