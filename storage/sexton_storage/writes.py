@@ -82,6 +82,8 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
 
     Exact within a node; nodes that write at the same moment may each go over by one batch.
     """
+    audit: AuditEntry | None = None
+    """Kept as a line with the event; None: it is nobody's change."""
 
 
 # --- claim --------------------------------------------------------------------------------------------------

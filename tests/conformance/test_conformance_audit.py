@@ -13,12 +13,15 @@ from sexton_storage.documents import from_json
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.audit import AuditEntry, AuditFilter, AuditHead, AuditLine
+from sexton_storage.records.crons import ScheduleNote
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.jobs import JobStatus
 from sexton_storage.records.users import Role
 from sexton_storage.refusals import Lost
 from sexton_storage.rules import CANCELLED_LABEL
-from sexton_storage.writes import CancelEvent, OpenGate, ResolveGate
+from sexton_storage.writes import AppendEvent, CancelEvent, OpenGate, ResolveGate
+from tests.conformance.test_conformance_deliveries import one
+from tests.conformance.test_conformance_failures import fail, put
 from tests.conformance.test_conformance_jobs import job_of
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -71,6 +74,33 @@ async def test_a_job_brings_the_line_of_who_began_it_and_its_pages_bring_none(wo
 
     assert [from_json(line.body)["action"] for line in (begun, paused)] == ["job.replay", "job.pause"]
     assert {line.target for line in (begun, paused)} == {str(job.id)}
+
+
+async def test_schedules_deliveries_and_failures_that_people_change_are_told_and_rounds_are_not(
+    world: StorageWorld,
+) -> None:
+    agent, store = await world.agent(), world.storage
+    kept, note = one(agent, world.now), ScheduleNote(agent.id, "0 5 * * *", "UTC")
+    await store.deliveries.keep([kept], [])
+    await fail(world, agent, "it broke")
+    await store.failures.sort(put(await store.failures.unsorted(limit=9)))
+    [group] = await store.failures.list(world.workspace_id, limit=9, now=world.now)
+    await store.crons.note_missed(replace(note, missed=1, missed_from=1, missed_until=1, missed_why="x"))
+    assert await lines(world) == []
+
+    with attributed(entry_of(world, "schedule.pause")):
+        await store.crons.pause(replace(note, paused_at=5, paused_by="user:1"))
+    with attributed(entry_of(world, "delivery.replay")):
+        await store.deliveries.settle(replace(kept.delivery, replays=1, replayed_at=5, replayed_by="user:1"))
+    for until in (9, 9):
+        with attributed(entry_of(world, "failure.mute")):
+            await store.failures.mute(group.id, "user:1", until)
+    key, write = b"k" * 32, store.journal.write
+    for _ in range(2):
+        asked = AppendEvent(world.event_of(agent), key, None, None, (), audit=entry_of(world, "schedule.run"))
+        await write(asked)
+    told = [from_json(line.body)["action"] for line in await lines(world)]
+    assert told == ["schedule.pause", "delivery.replay", "failure.mute", "schedule.run"]
 
 
 async def test_one_request_has_one_line_however_many_transactions_it_makes(world: StorageWorld) -> None:

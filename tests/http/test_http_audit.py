@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from sexton_actors.periodic.delivery_rounds import WriteDeliveries
+from sexton_actors.periodic.failure_rounds import Sort
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.table import OPERATIONS
 from sexton_storage.records.users import Role
@@ -11,7 +13,9 @@ from tests.worlds.bearer_tokens import TENANT_B, settle_tenant_b
 from tests.worlds.browser import visiting
 from tests.worlds.every_route import take
 from tests.worlds.http import HttpWorld
+from tests.worlds.http_agents import at, report
 
+CRON = '  - type: cron\n    schedule: "0 * * * *"\n    message: look around'
 ELSEWHERE = {
     "actor.restart",
     "actor.stop",
@@ -27,6 +31,9 @@ ELSEWHERE = {
     "credential.put",
     "credential_grant.change",
     "credential_grant.revoke",
+    "delivery.replay",
+    "failure.acknowledge",
+    "failure.mute",
     "file.delete",
     "follow_up.cancel",
     "grant.change",
@@ -44,6 +51,9 @@ ELSEWHERE = {
     "proposal.reject",
     "provider.choose",
     "provider.reset",
+    "schedule.pause",
+    "schedule.resume",
+    "schedule.run",
     "session.begin",
     "session.end",
     "terminal.abort",
@@ -121,6 +131,41 @@ async def test_agents_gates_and_runners_are_told_for_whom_they_were_changed(worl
     assert (runner["action"], runner["actor"]) == ("runner.enrol", "enrolment")
     assert [line["action"] for line in await lines(world, f"{world.ws}/audit", target=gate)] == [
         "approval.approve"
+    ]
+
+
+async def test_what_people_do_to_schedules_deliveries_and_failures_is_told(world: HttpWorld) -> None:
+    ann = world.user_token(Role.OPERATOR)
+    await world.keep_secret()
+    zombie = await world.install(config=CRON)
+    await world.http.post(zombie["webhook_urls"]["github"], content=b"{}", headers={"x-github-event": "push"})
+    await world.system.ask("delivery_rounds", "", WriteDeliveries())
+    [refused] = (await world.get(f"{world.ws}/webhook-deliveries")).json()["items"]
+    [schedule] = (await world.get(f"{world.ws}/schedules")).json()["items"]
+    cron = f"{at(world, zombie)}/schedules/{schedule['schedule_id']}"
+    for verb in ("pause", "resume", "run"):
+        assert (await world.post(f"{cron}:{verb}", {}, ann)).status_code in {200, 202}
+    assert (await world.post(f"{cron}:run", {}, world.user_token())).status_code == 403
+    delivery = f"{world.ws}/webhook-deliveries/{refused['delivery_id']}"
+    assert (await world.post(f"{delivery}:replay", {}, ann)).status_code == 200
+
+    token = await world.enrol()
+    await report(world, token, await world.lease(token), outcome="agent_error")
+    await world.system.ask("failure_rounds", "", Sort())
+    [group] = (await world.get(f"{world.ws}/failures")).json()["items"]
+    failure = f"{world.ws}/failures/{group['failure_id']}"
+    await world.post(f"{failure}:acknowledge", {}, ann)
+    await world.post(f"{failure}:mute", {"until": 7}, ann)
+
+    told = [(line["action"], line["target"], line["facts"]) for line in await lines(world, actor="user:u1")]
+    id_ = {"zombie_id": zombie["zombie_id"]}
+    assert told[::-1] == [
+        ("schedule.pause", schedule["schedule_id"], id_),
+        ("schedule.resume", schedule["schedule_id"], id_),
+        ("schedule.run", schedule["schedule_id"], id_),
+        ("delivery.replay", refused["delivery_id"], {}),
+        ("failure.acknowledge", group["failure_id"], {}),
+        ("failure.mute", group["failure_id"], {"until": 7}),
     ]
 
 

@@ -21,6 +21,7 @@ from tests.worlds.storage import StorageWorld, new_id
 NAMED_OTHERWISE = {
     "configs": "config_versions",
     "context_tokens": "workspace_scoring",
+    "deliveries": "webhook_deliveries",
     "enrolments": "enrolment_tokens",
     "jobs": "bulk_jobs",
     "plans": "billing_plans",

@@ -119,7 +119,7 @@ class Fire(msgspec.Struct, Message[None], frozen=True):
     timezone: str
 
 
-class RunSchedule(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
+class RunSchedule(Attributed, Message[Accepted | AlreadyAccepted | Refusal], frozen=True):
     """Have it work as if this schedule fired now; ``by`` is a user or key name."""
 
     schedule: str
@@ -168,9 +168,7 @@ class Replay(msgspec.Struct, Message[Accepted | AlreadyAccepted | Refusal], froz
     """The number of the agent's version that it is to work under; None: the one that is active then."""
 
 
-class Redeliver(
-    msgspec.Struct, Message[Accepted | AlreadyAccepted | Ignored | Challenge | Refusal], frozen=True
-):
+class Redeliver(Attributed, Message[Accepted | AlreadyAccepted | Ignored | Challenge | Refusal], frozen=True):
     """Verify a delivery that woke nobody once more, with the secrets of now, and take it in if it is genuine.
 
     Its time is the one at which it came. It becomes one event at most, however often this is asked.

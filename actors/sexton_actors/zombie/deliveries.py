@@ -71,7 +71,7 @@ class Deliveries:
         if isinstance(trigger, Rejected):
             return self._refuse(trigger, delivery.source)
         refusal = await self._verify(zombie, trigger, message, delivery.at)
-        return refusal or await self._take(zombie, manifest, trigger, message, delivery)
+        return refusal or await self._take(zombie, manifest, trigger, message, again)
 
     async def _event_of(self, delivery: WebhookDelivery) -> UUID | None:
         # Whoever replayed it before may have died before that could be noted.
@@ -101,7 +101,7 @@ class Deliveries:
         manifest: Manifest,
         trigger: WebhookTrigger,
         message: m.Deliver,
-        kept: WebhookDelivery | None = None,
+        again: m.Redeliver | None = None,
     ) -> Any:
         text = await find_text(message.body)
         if isinstance(text, Malformed):
@@ -120,6 +120,7 @@ class Deliveries:
                     first = await self._waker.seen(found.dedup_key, found.body_key)
                     return m.Ignored("event_not_listed") if first is None else m.AlreadyAccepted(first)
                 actor = f"webhook:{trigger.source}"
+                kept = None if again is None else again.delivery
                 if kept is not None and (first := await self._sent_again(kept, actor, found)) is not None:
                     return m.AlreadyAccepted(first)
                 waking = transitions.WakeUp(
@@ -132,6 +133,7 @@ class Deliveries:
                     source_event_id=found.source_event_id,
                     traceparent=message.traceparent,
                     event_id=None if kept is None else kept.id,
+                    audit=None if again is None else again.audit,
                 )
                 return await self._waker.wake(zombie, manifest, waking, webhook=True)
             case _:

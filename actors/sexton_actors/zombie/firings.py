@@ -114,6 +114,7 @@ class Firings:
             },
             dedup_key=message.key,
             traceparent=message.traceparent,
+            audit=message.audit,
         )
         return await self._waker.wake(zombie, manifest, waking, webhook=False)
 

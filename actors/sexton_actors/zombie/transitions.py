@@ -9,6 +9,7 @@ import msgspec
 from sexton_actors.manifest.resources import needs_of
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.compiled_version import Compiled
+from sexton_storage.records.audit import AuditEntry
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.crons import Firing
 from sexton_storage.records.events import Event, EventStatus
@@ -54,6 +55,8 @@ class WakeUp(msgspec.Struct, frozen=True):
     follow_up_id: UUID | None = None
     source_event_id: str | None = None
     resumes_event_id: UUID | None = None
+    audit: AuditEntry | None = None
+    """What the audit log tells of whoever asked for it."""
     replayed_by: str = ""
     """Who asked for it, where it is the replay of an event."""
     traceparent: str | None = None
@@ -222,6 +225,7 @@ def append(
         body_key=waking.body_key,
         firing=waking.firing,
         follow_up_id=waking.follow_up_id,
+        audit=waking.audit,
         budget_daily_nanos=budgets[0],
         budget_monthly_nanos=budgets[1],
         frames=(NewFrame(zombie.id, event_id, FrameKind.EVENT_RECEIVED, now, data),),

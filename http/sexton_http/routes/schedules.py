@@ -13,6 +13,7 @@ from sexton_actors.schedules import times
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.shapes import Cursor, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_http.gateway.seeds import key_of
@@ -167,7 +168,7 @@ async def run_schedule(call: Call[NoBody, NoQuery]) -> ScheduleRun | Refusal:
     message = RunSchedule(
         trigger.schedule, trigger.timezone, call.member.name, call.traceparent, key_of(call.seed)
     )
-    match await call.ctx.system.ask("zombie", zombie.id, message):
+    match await ask(call.ctx.system, "zombie", zombie.id, message):
         case Refusal() as refusal:
             return refusal
         case Accepted(event_id=event_id) | AlreadyAccepted(event_id=event_id):

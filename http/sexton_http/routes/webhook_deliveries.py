@@ -14,6 +14,7 @@ from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
 from sexton_http.bodies.file_names import DEFAULT_MEDIA_TYPE
 from sexton_http.bodies.shapes import Cursor, Moment, Query, Shape
+from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
 from sexton_storage.records.deliveries import (
@@ -158,7 +159,7 @@ async def replay_delivery(call: Call[NoBody, NoQuery]) -> DeliveryRecord:
     if delivery.event_id is not None:
         return _record(delivery)
     message = Redeliver(delivery, await _body(call, delivery), call.traceparent)
-    outcome = await call.ctx.system.ask("zombie", delivery.zombie_id, message)
+    outcome = await ask(call.ctx.system, "zombie", delivery.zombie_id, message)
     world = call.ctx.world
     after = replayed(delivery, outcome, call.member.by, world.now_ms())
     await world.storage.deliveries.settle(after)

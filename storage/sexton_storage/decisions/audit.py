@@ -9,7 +9,7 @@ import msgspec
 
 from sexton_storage.documents import storable
 from sexton_storage.records.audit import AuditEntry, AuditHead, AuditLine
-from sexton_storage.writes import Cancelled, CancelOutcome, GateResolved
+from sexton_storage.writes import Appended, Cancelled, CancelOutcome, GateResolved
 
 GENESIS: Final = AuditHead(0, bytes(32))
 """Before the first line."""
@@ -73,12 +73,15 @@ def has_changed(answer: object) -> bool:
     """Whether a write of the journal that somebody is named for has changed anything.
 
     >>> from sexton_storage.records.events import EventStatus
+    >>> from uuid import UUID
     >>> from sexton_storage.writes import Lost
     >>> has_changed(Lost()), has_changed(Cancelled(CancelOutcome.CLOSED, None, EventStatus.PROCESSED))
     (False, False)
+    >>> has_changed(Appended(UUID(int=1)))
+    True
     """
     match answer:
-        case GateResolved():
+        case GateResolved() | Appended():
             return True
         case Cancelled(outcome=outcome):
             return outcome is not CancelOutcome.CLOSED

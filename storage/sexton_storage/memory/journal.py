@@ -161,7 +161,11 @@ class MemoryJournal:
         return answer
 
     def _keep_line(self, write: Write[Any], answer: Any) -> None:
-        if isinstance(write, ResolveGate | CancelEvent) and write.audit is not None and has_changed(answer):
+        if (
+            isinstance(write, ResolveGate | CancelEvent | AppendEvent)
+            and write.audit is not None
+            and has_changed(answer)
+        ):
             self._tables.audit.append(write.audit)
 
     def statistics(self) -> JournalStatistics:

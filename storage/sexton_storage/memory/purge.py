@@ -23,7 +23,7 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
         tables.unsorted_failures.pop(event_id, None)
         tables.failure_of.pop(event_id, None)
     gone = {group.id for group in tables.failure_groups.values() if group.zombie_id == zombie_id}
-    tables.failure_groups = {i: row for i, row in tables.failure_groups.items() if i not in gone}
+    tables.failure_groups.keep_if(lambda group: group.id not in gone)
     tables.failure_hours = {key: n for key, n in tables.failure_hours.items() if key[0] not in gone}
     deliveries.forget_agent(tables, zombie_id)
     tables.leases = {i: row for i, row in tables.leases.items() if row.zombie_id != zombie_id}
@@ -36,8 +36,7 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.grants.keep_if(lambda row: row.zombie_id != zombie_id)
     tables.dedup = {key: row for key, row in tables.dedup.items() if key[0] != zombie_id}
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
-    notes = tables.schedule_notes
-    tables.schedule_notes = {key: row for key, row in notes.items() if key[0] != zombie_id}
+    tables.schedule_notes.keep_if(lambda note: note.zombie_id != zombie_id)
     tables.follow_ups.keep_if(lambda row: row.zombie_id != zombie_id)
     let_go(tables, [row for row in tables.artefacts.values() if row.zombie_id == zombie_id])
     files = [one for one in tables.event_files.values() if one.zombie_id == zombie_id]

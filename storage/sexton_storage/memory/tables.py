@@ -60,7 +60,9 @@ AUDITED: Final = (
     "configs",
     "context_tokens",
     "credentials",
+    "deliveries",
     "enrolments",
+    "failure_groups",
     "follow_ups",
     "grants",
     "jobs",
@@ -69,6 +71,7 @@ AUDITED: Final = (
     "platform_keys",
     "proposals",
     "runners",
+    "schedule_notes",
     "sign_in_links",
     "tenant_providers",
     "users",
@@ -126,17 +129,17 @@ class Tables:
     """By agent and key."""
     crons: dict[tuple[UUID, str, str], CronEntry] = field(default_factory=dict)
     """By agent, schedule and time zone."""
-    schedule_notes: dict[tuple[UUID, str, str], ScheduleNote] = field(default_factory=dict)
+    schedule_notes: AuditedRows[tuple[UUID, str, str], ScheduleNote] = field(init=False)
     follow_ups: AuditedRows[UUID, FollowUp] = field(init=False)
     jobs: AuditedRows[UUID, Job] = field(init=False)
     unsorted_failures: dict[UUID, None] = field(default_factory=dict)
     """Events that failed and are in no group yet; kept by ``put_event``."""
     failure_of: dict[UUID, UUID] = field(default_factory=dict)
     """Event to the group of its failure."""
-    failure_groups: dict[UUID, FailureGroup] = field(default_factory=dict)
+    failure_groups: AuditedRows[UUID, FailureGroup] = field(init=False)
     failure_hours: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """By group and hour since 1970."""
-    deliveries: dict[UUID, WebhookDelivery] = field(default_factory=dict)
+    deliveries: AuditedRows[UUID, WebhookDelivery] = field(init=False)
     delivery_bodies: dict[UUID, bytes] = field(default_factory=dict)
     """By delivery."""
     refusals: dict[tuple[UUID, int], RefusalCount] = field(default_factory=dict)

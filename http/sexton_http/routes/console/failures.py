@@ -28,6 +28,7 @@ from sexton_http.routes.failures import (
     mute_failure,
     replay_failure,
 )
+from sexton_http.routes.shared.told_acts import act_told
 
 HERE: Final = "failures"
 TITLE: Final = "Failures"
@@ -71,12 +72,12 @@ async def submit_failure(call: Call[NoBody, NoQuery]) -> Answer:
     who = call.signed_in
     match _WISH.decode(call).verb:
         case "acknowledge":
-            await act(call, who, acknowledge_failure)
+            await act_told(call, who, acknowledge_failure)
         case "mute":
-            await act(call, who, mute_failure, body=Mute(call.ctx.world.now_ms() + QUIET_MS))
+            await act_told(call, who, mute_failure, body=Mute(call.ctx.world.now_ms() + QUIET_MS))
         case "unmute":
-            await act(call, who, mute_failure, body=Mute())
+            await act_told(call, who, mute_failure, body=Mute())
         case "replay":
-            await act(call, who, replay_failure, body=FailureReplay())
+            await act_told(call, who, replay_failure, body=FailureReplay())
             return see_page(call, "jobs")
     return see_page(call, HERE)

@@ -26,6 +26,7 @@ from sexton_http.routes.schedules import (
     resume_schedule,
     run_schedule,
 )
+from sexton_http.routes.shared.told_acts import act_told
 
 HERE: Final = "schedules"
 TITLE: Final = "Schedules"
@@ -66,10 +67,10 @@ async def submit_schedule(call: Call[NoBody, NoQuery]) -> Answer:
     who = call.signed_in
     match _WISH.decode(call).verb:
         case "pause":
-            await act(call, who, pause_schedule)
+            await act_told(call, who, pause_schedule)
         case "resume":
-            await act(call, who, resume_schedule)
+            await act_told(call, who, resume_schedule)
         case "run":
-            made: ScheduleRun = await act(call, who, run_schedule)
+            made: ScheduleRun = await act_told(call, who, run_schedule)
             return see_page(call, "events", made.event_id)
     return see_page(call, HERE)

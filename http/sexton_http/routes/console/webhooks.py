@@ -10,6 +10,7 @@ from sexton_http.pages.console import Notice, console_form, console_operation, o
 from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.console.events import agents_of, names_of
+from sexton_http.routes.shared.told_acts import act_told
 from sexton_http.routes.webhook_addresses import WebhookPage, WebhookQuery, list_webhooks
 from sexton_http.routes.webhook_deliveries import (
     DeliveryPage,
@@ -90,7 +91,7 @@ async def show_delivery(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
 async def submit_delivery(call: Call[NoBody, NoQuery]) -> Answer:
     """Verify a delivery once more and wake the agent if it is genuine; then show what came of it."""
     _WISH.decode(call)
-    await act(call, call.signed_in, replay_delivery)
+    await act_told(call, call.signed_in, replay_delivery)
     return see_page(call, HERE, call.id("delivery_id"))
 
 

@@ -200,8 +200,9 @@ class Batch:
         if activity := self._of(AppendFrames):
             await check_appends(connection, activity, answers, frames)
         self.news = await frames.save(connection)
-        if cancels or resolutions:
-            await self._keep_lines(connection, [*cancels, *resolutions])
+        asked = [numbered for numbered in appends if numbered[1].audit is not None]
+        if cancels or resolutions or asked:
+            await self._keep_lines(connection, [*cancels, *resolutions, *asked])
 
     async def _keep_lines(self, connection: Connection, writes: Numbered) -> None:
         # The last to be locked, and in one order: each waits for commits only, never for each other's rows.
