@@ -146,6 +146,7 @@ async def test_what_people_do_to_schedules_deliveries_and_failures_is_told(world
     for verb in ("pause", "resume", "run"):
         assert (await world.post(f"{cron}:{verb}", {}, ann)).status_code in {200, 202}
     assert (await world.post(f"{cron}:run", {}, world.user_token())).status_code == 403
+
     delivery = f"{world.ws}/webhook-deliveries/{refused['delivery_id']}"
     assert (await world.post(f"{delivery}:replay", {}, ann)).status_code == 200
 
