@@ -96,6 +96,7 @@ async def _ask(
             job.created_by_name,
             job.request_json,
             job.merges,
+            job.asked_version,
         )
         return [outcome_of(reply) for reply in await context.ask("zombie", agent_id, message)]
     except StorageError:

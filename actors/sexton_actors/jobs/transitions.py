@@ -67,6 +67,7 @@ def begin(job_id: UUID, message: Begin, survey: Survey, now: int) -> Job:
         failure_id=message.failure_id,
         request_json=message.request_json,
         merges=message.merges,
+        asked_version=message.asked_version,
         rate_limit=message.rate_limit,
     )
 

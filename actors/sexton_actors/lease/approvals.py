@@ -15,6 +15,8 @@ from sexton_actors.protocol.zombie import Pause
 from sexton_actors.refusal import Refusal
 from sexton_engine import EngineError
 from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.leases import Lease
+from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import Lost
 
 
@@ -27,7 +29,7 @@ async def ask_approval(held: HeldLease, message: m.AskApproval) -> Gate | Refusa
         zombie = await held.world.storage.zombies.load(state.lease.zombie_id)
         if zombie is None:
             return held.unknown()
-        manifest = from_json(zombie.compiled)
+        manifest = await _manifest(held, zombie, state.lease)
         gate = gate_for(
             zombie,
             manifest,
@@ -46,6 +48,17 @@ async def ask_approval(held: HeldLease, message: m.AskApproval) -> Gate | Refusa
         return opened if isinstance(opened, Lost) else _gate_opened(held, state, opened.gate)
 
     return await held.until_kept(attempt)
+
+
+async def _manifest(held: HeldLease, zombie: Zombie, lease: Lease) -> Manifest:
+    """The agent's files as they are now; of an event that asked for a version, those that it was given."""
+    if lease.config_version_id not in {None, zombie.config_version_id}:
+        event = await held.world.storage.events.load(lease.event_id)
+        if event is not None and event.asked_version is not None:
+            asked = await held.world.storage.zombies.load_version(zombie.id, event.asked_version)
+            if asked is not None and asked.compiled:
+                return from_json(asked.compiled)
+    return from_json(zombie.compiled)
 
 
 async def _earlier(

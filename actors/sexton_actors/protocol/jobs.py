@@ -32,6 +32,7 @@ class Begin(Attributed, Message[Job | Refusal], frozen=True):
     failure_id: UUID | None = None
     request_json: str | None = None
     merges: bool = False
+    asked_version: int | None = None
     rate_limit: int = 0
 
 

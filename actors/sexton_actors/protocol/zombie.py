@@ -193,6 +193,8 @@ class ReplayMany(msgspec.Struct, Message[tuple[Accepted | AlreadyAccepted | Refu
     request_json: str | None = None
     """What is asked instead of what the events asked, or merged into that; None: the same."""
     merges: bool = False
+    asked_version: int | None = None
+    """As with ``Replay``: a number, of which each agent has a version of its own."""
 
 
 class StatusChanged(msgspec.Struct, frozen=True):

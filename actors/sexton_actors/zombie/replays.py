@@ -64,6 +64,8 @@ async def replay_many(
     held: HeldZombie, waker: Waker, zombie: Zombie | None, manifest: Manifest | None, message: m.ReplayMany
 ) -> Any:
     """The same for events of a bulk job that it has not made yet."""
+    if zombie is not None and (refusal := await refused_version(held, zombie, message.asked_version)):
+        return (refusal,) * len(message.events)
     replies: dict[UUID, Any] = {}
     wakings: dict[UUID, transitions.WakeUp] = {}
     for event, new_id in zip(message.events, message.new_ids, strict=True):
@@ -107,6 +109,7 @@ def _again(event: Event, new_id: UUID, message: m.ReplayMany, manifest: Manifest
         resumes_event_id=event.id,
         replayed_by=message.by,
         event_id=new_id,
+        asked_version=message.asked_version,
     )
 
 

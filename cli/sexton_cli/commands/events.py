@@ -35,6 +35,7 @@ STATUSES: Final = (
 MAX_MESSAGE_BYTES: Final = 8192
 EVENT: Final = {"event_id": str, "zombie_id": str, "status": str}
 FILTER_HELP: Final = 'Only what this picks: status:agent_error -actor:cron:* after:2h "connection refused".'
+VERSION_HELP: Final = "Under this version of the agent's files, by its number, whichever is active."
 COLUMNS = (
     Column("event_id", "EVENT"),
     Column("agent", "AGENT", elastic=True),
@@ -219,10 +220,17 @@ def _tell(caller: Caller, frame: Frame) -> None:
 @click.argument("event")
 @click.option("--request", metavar="JSON", help="What the new event asks, in place of what the old one did.")
 @click.option("--merge", metavar="JSON", help="What is merged into the old request; null takes away.")
+@click.option("--version", type=click.IntRange(1), help=f"{VERSION_HELP} 'sexton agent versions' lists them.")
 @calling
-def replay(caller: Caller, *, event: str, request: str | None, merge: str | None) -> None:
+def replay(
+    caller: Caller, *, event: str, request: str | None, merge: str | None, version: int | None
+) -> None:
     """Do the EVENT of this id again, as a new one."""
-    asked = {"request": document_of("--request", request), "merge": document_of("--merge", merge)}
+    asked = {
+        "request": document_of("--request", request),
+        "merge": document_of("--merge", merge),
+        "agent_version": version,
+    }
     made = _act(caller, event, "replay", {name: value for name, value in asked.items() if value is not None})
     if caller.output.as_json:
         caller.output.document(made)
@@ -248,13 +256,21 @@ def cancel(caller: Caller, *, event: str) -> None:
 @click.option("--rate", type=click.IntRange(1, 100_000), help="Events a second, at most.")
 @click.option("--request", metavar="JSON", help="What the new events ask, in place of what the old ones did.")
 @click.option("--merge", metavar="JSON", help="What is merged into each old request; null takes away.")
+@click.option("--version", type=click.IntRange(1), help=f"{VERSION_HELP} Each agent has its own.")
 @calling
 def replay_many(
-    caller: Caller, *, picked: str, dry_run: bool, rate: int | None, request: str | None, merge: str | None
+    caller: Caller,
+    *,
+    picked: str,
+    dry_run: bool,
+    rate: int | None,
+    request: str | None,
+    merge: str | None,
+    version: int | None,
 ) -> None:
     """Do all events again that are over and that a filter picks; a job does it, whose id is printed."""
     asked = {"request": document_of("--request", request), "merge": document_of("--merge", merge)}
-    body = {"filter": picked, "dry_run": dry_run, "rate": rate, **asked}
+    body = {"filter": picked, "dry_run": dry_run, "rate": rate, "agent_version": version, **asked}
     begin(caller, "events:replay", {name: value for name, value in body.items() if value is not None})
 
 

@@ -1,6 +1,6 @@
 """What people do about one event: have it worked on again, or end it."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from uuid import UUID
 
 import msgspec
@@ -31,8 +31,14 @@ REPLAY_CODES: Final = (
     "UZ-ENTL-003",
     "UZ-EVENT-002",
     "UZ-FILE-014",
+    "UZ-HARNESS-001",
+    "UZ-HARNESS-002",
+    "UZ-HARNESS-003",
 )
 CANCEL_CODES: Final = ("UZ-EVENT-001", "UZ-REQ-009")
+
+
+AgentVersion = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 
 
 class ReplayOrder(Body):
@@ -40,6 +46,8 @@ class ReplayOrder(Body):
     """What the new event asks, in place of what the old one asked."""
     merge: dict[str, Any] | None = None
     """What is merged into the old request (RFC 7396); not beside `request`."""
+    agent_version: AgentVersion | None = None
+    """The number of the version of its agent that is to work on the new event, whichever is active then."""
 
 
 class Replayed(Shape):
@@ -70,7 +78,8 @@ async def replay_event(call: Call[ReplayOrder, NoQuery]) -> Replayed | Refusal:
     """Have the agent work once more on an event that is over.
 
     A new event with the same actor, type and files, and with the same request unless the body has another. It
-    begins at the beginning, and passes gates and budgets again.
+    begins at the beginning, and passes gates and budgets again. With `agent_version` it runs under that
+    version of the agent's files, whichever is active.
     """
     await call.services.scopes.require_zombie(call.id("workspace_id"), call.id("zombie_id"))
     return await _replay(call, call.id("zombie_id"))
@@ -135,6 +144,7 @@ async def _replay(call: Call[ReplayOrder, NoQuery], zombie_id: UUID) -> Replayed
         new_id=made,
         request_json=asked_instead(order.request, order.merge),
         merges=order.merge is not None,
+        asked_version=order.agent_version,
     )
     reply = await call.ctx.system.ask("zombie", zombie_id, message)
     await settle_files(call, made, reply)

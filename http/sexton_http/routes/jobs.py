@@ -1,6 +1,6 @@
 """Bulk jobs: replay or cancel many events by a filter; see how far it is, pause and stop it."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
-from sexton_http.routes.event_actions import asked_instead
+from sexton_http.routes.event_actions import AgentVersion, asked_instead
 from sexton_storage.event_filter.parse import FilterError, parse_filter
 from sexton_storage.records.event_filters import MAX_CHARS
 from sexton_storage.records.jobs import Job, JobKind, JobStatus, Selection
@@ -45,6 +45,20 @@ class BulkReplay(BulkCancel):
     """What the new events ask, in place of what the old ones asked."""
     merge: dict[str, Any] | None = None
     """What is merged into each old request (RFC 7396); not beside `request`."""
+    agent_version: AgentVersion | None = None
+    """The number of the version, of each agent's own, that is to work on the new events, whichever is active
+    then."""
+
+
+class Changed(NamedTuple):
+    """What new events have that differs from the old ones."""
+
+    request_json: str | None = None
+    merges: bool = False
+    asked_version: int | None = None
+
+
+UNCHANGED: Final = Changed()
 
 
 class JobView(Shape):
@@ -53,6 +67,8 @@ class JobView(Shape):
     kind: JobKind
     status: JobStatus
     filter: str
+    agent_version: int | None
+    """The version that new events of a replay ask for; null: whichever is active then."""
     failure_id: UUID | None
     """The group of failures that it replays, if it was made for one."""
     total: int
@@ -119,8 +135,7 @@ async def replay_events(call: Call[BulkReplay, NoQuery]) -> BulkAnswer | Refusal
         body.filter,
         dry_run=body.dry_run,
         rate=body.rate,
-        request_json=asked_instead(body.request, body.merge),
-        merges=body.merge is not None,
+        changed=Changed(asked_instead(body.request, body.merge), body.merge is not None, body.agent_version),
     )
 
 
@@ -184,8 +199,7 @@ async def begin_job(
     *,
     dry_run: bool = False,
     rate: int | None = None,
-    request_json: str | None = None,
-    merges: bool = False,
+    changed: Changed = UNCHANGED,
     failure_id: UUID | None = None,
 ) -> BulkAnswer | Refusal:
     """Make the job, or show what it would be about. Raises Problem UZ-REQ-001 for a filter that is none."""
@@ -207,8 +221,7 @@ async def begin_job(
         call.member.by,
         call.member.name,
         failure_id,
-        request_json,
-        merges,
+        *changed,
         rate or 0,
     )
     match await ask(call.ctx.system, "job", call.new_id(), message, timeout=BEGIN_S):
@@ -241,6 +254,7 @@ def view_job(job: Job) -> JobView:
         kind=job.kind,
         status=job.status,
         filter=job.filter,
+        agent_version=job.asked_version,
         failure_id=job.failure_id,
         total=job.total,
         done=job.done,

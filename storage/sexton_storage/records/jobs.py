@@ -52,6 +52,8 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     request_json: str | None = None
     """What a replay is asked instead of what the event was, or what is merged into that."""
     merges: bool = False
+    asked_version: int | None = None
+    """The number of the version that new events of a replay ask for, each of its own agent."""
     rate_limit: int = 0
     """Events a second at most; 0: as fast as the work of others allows."""
     done: int = 0

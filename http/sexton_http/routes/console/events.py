@@ -1,9 +1,11 @@
 """The pages of events: the list with its filters, and one event whole."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlencode
 from uuid import UUID
+
+import msgspec
 
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import Body, Cursor, Query
@@ -24,15 +26,19 @@ from sexton_http.routes.event_details import (
     get_workspace_event,
 )
 from sexton_http.routes.events import EventPage, WorkspaceEventQuery, list_workspace_events
+from sexton_http.routes.harness import VersionItem, VersionPage, VersionQuery, list_harness_versions
 from sexton_http.routes.shared.agent_views import ZombieItem, ZombiePage, budget_of
 from sexton_http.routes.transcripts import TranscriptPage, TranscriptQuery, get_workspace_transcript
 from sexton_http.routes.zombies import ZombieQuery, list_zombies
+from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
 
 HERE: Final = "events"
 MOST_ENTRIES: Final = 200
 """Entries of the transcript that the timeline is drawn from."""
+RUNNABLE: Final = frozenset({ConfigStatus.COMPILED, ConfigStatus.ACTIVE, ConfigStatus.SUPERSEDED})
+"""Versions that a replay may ask for."""
 AGENTS: Final = 100
 """Agents that the filter offers, and whose names the list shows."""
 
@@ -51,6 +57,8 @@ class EventWish(Body):
     """What the buttons of an event send."""
 
     verb: Literal["replay", "cancel"]
+    agent_version: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
+    """What a replay runs under; 0: the version that is active then."""
 
 
 _WISH: Final = FormDecoder(EventWish)
@@ -157,6 +165,11 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
     entries = TranscriptQuery(limit=MOST_ENTRIES)
     transcript: TranscriptPage = await act(call, who, get_workspace_transcript, query=entries)
     charges: Periods = await act(call, who, list_metering_periods)
+    versions: Sequence[VersionItem] = ()
+    if event.ended and agent is not None:
+        newest = VersionQuery(agent_id=event.zombie_id)
+        listed: VersionPage = await act(call, who, list_harness_versions, query=newest)
+        versions = [version for version in listed.items if version.status in RUNNABLE]
     budget = None if agent is None else budget_of(agent)
     now = call.ctx.world.now_ms()
     return show_page(
@@ -169,6 +182,7 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         why=why,
         gates=[gate for gate in event.gates if gate.status is GateStatus.PENDING],
         files=files.items,
+        versions=versions,
         story=story_of(event),
         timeline=timeline_of(event, transcript.items, charges.items, now),
         budget=None if budget is None else budget.daily_nanos,
@@ -185,9 +199,10 @@ async def show_event(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
 @console_form(HERE + "/{event_id}", HERE, "Event", _page, form=EventWish)
 async def submit_event(call: Call[NoBody, NoQuery]) -> Answer:
     """Replay or cancel an event, and show the one to look at next."""
-    verb, shown = _WISH.decode(call).verb, call.id("event_id")
-    if verb == "replay":
-        shown = (await act(call, call.signed_in, replay_workspace_event, body=ReplayOrder())).event_id
+    wish, shown = _WISH.decode(call), call.id("event_id")
+    if wish.verb == "replay":
+        order = ReplayOrder(agent_version=wish.agent_version or None)
+        shown = (await act(call, call.signed_in, replay_workspace_event, body=order)).event_id
     else:
         await act(call, call.signed_in, cancel_workspace_event)
     return see_page(call, HERE, shown)
