@@ -111,6 +111,9 @@ class Frames:
     async def has_gap(self, workspace_id: UUID, after: FramePlace, *, keep_ms: int, keep_frames: int) -> bool:
         raise NotImplementedError
 
+    async def has_changed(self, scope_ids: object, *, after: object, upto: object) -> bool:
+        raise NotImplementedError
+
     async def heads(self, zombie_ids: object) -> dict[UUID, int]:
         raise NotImplementedError
 

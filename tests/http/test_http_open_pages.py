@@ -10,6 +10,7 @@ import trio
 import trio.testing
 from msgspec.structs import replace
 
+from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_http.gateway.page_parts import MOST, PageParts
 from sexton_http.identity.browsers import Browsers
 from sexton_http.routes.console.changes import look
@@ -22,6 +23,7 @@ from tests.worlds.browser import Visitor, visiting
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld
 
+CRON = '  - type: cron\n    schedule: "0 * * * *"\n    message: look around'
 PLACE = "1-00000000000000000000000000000000-0"
 
 
@@ -91,6 +93,31 @@ async def test_an_open_page_is_shared_in_its_tenant_alone_and_with_who_is_signed
     await visitor.post("/auth/sign-out")
     gone = await visitor.get(page, headers=parts)
     assert ("doctor" in gone.text, "Sign in" in gone.text) == (False, True)
+
+
+async def test_an_open_page_hears_of_what_leaves_no_frame(world: HttpWorld, visitor: Visitor) -> None:
+    """Of what people do, and of what a round does to rows; not of the workspace of another tenant."""
+    zombie = await world.install(config=CRON)
+    [schedule] = (await world.get(f"{world.ws}/schedules")).json()["items"]
+    rest = f"{world.ws}/zombies/{zombie['zombie_id']}/schedules/{schedule['schedule_id']}:pause"
+    here = f"/console/{world.installation.workspace_id}"
+    cookie = visitor.cookies["sexton"]
+
+    async def refused_delivery() -> None:
+        await world.http.post(zombie["webhook_urls"]["github"], content=b"{}")
+        await world.system.ask("delivery_rounds", "", WriteDeliveries())
+
+    async with listening(world.base_url, f"{here}/changes", None, cookie=f"sexton={cookie}") as stream:
+        kinds = [(await stream.frame())["kind"]]
+        for change in (
+            lambda: world.post(rest),
+            lambda: world.post("/v1/api-keys", {"key_name": "ci"}),
+            refused_delivery,
+        ):
+            await change()
+            kinds.append((await stream.frame())["kind"])
+
+    assert kinds == ["changed"] * 4
 
 
 @pytest.mark.parametrize(

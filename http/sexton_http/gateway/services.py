@@ -49,6 +49,8 @@ class Services:
     contents: Contents
     """Files on their way in and out."""
     page_parts: PageParts[Answer]
+    page_changes: PageParts[bool]
+    """Whether rows have changed between two places; those who ask of the same places ask once."""
 
     @property
     def https(self) -> bool:
@@ -96,6 +98,7 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
         ),
         contents=Contents(ctx.world.storage.blobs, ctx.world.objects),
         page_parts=PageParts(ctx.monotonic),
+        page_changes=PageParts(ctx.monotonic),
     )
     for wait in ("in_flight", "long_polls", "streams"):
         metrics.in_flight.labels(wait).set_function(partial(_under_way, getattr(services, wait)))

@@ -16,8 +16,9 @@ _MISSING: Any = object()
 class AuditLogs:
     """All logs of one installation."""
 
-    def __init__(self, now: Callable[[], int]) -> None:
+    def __init__(self, now: Callable[[], int], tell: Callable[[UUID], None]) -> None:
         self._now = now
+        self._tell = tell
         self.logs: dict[UUID, list[tuple[AuditLine, AuditEntry]]] = {}
         self._kept: set[UUID] = set()
 
@@ -34,6 +35,7 @@ class AuditLogs:
             self._kept.add(entry.id)
             line = append(entry, self.head(entry.log_id), self._now(), row_id)
             self.logs.setdefault(entry.log_id, []).append((line, entry))
+            self._tell(entry.workspace_id or entry.log_id)
 
     def note(self, row: object) -> None:
         """A row has changed: whoever the task is attributed to has changed it."""
@@ -45,15 +47,18 @@ class AuditLogs:
 class AuditedRows(dict[K, V]):
     """The rows of one table."""
 
-    def __init__(self, logs: AuditLogs) -> None:
+    def __init__(self, logs: AuditLogs, tell: Callable[[V], None] | None = None) -> None:
         super().__init__()
         self._logs = logs
+        self._tell = tell
 
     def __setitem__(self, key: K, row: V) -> None:
         changed = self.get(key, _MISSING) != row
         super().__setitem__(key, row)
         if changed:
             self._logs.note(row)
+            if self._tell is not None:
+                self._tell(row)
 
     def __delitem__(self, key: K) -> None:
         row = self[key]

@@ -1,6 +1,6 @@
 """Frames, in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from uuid import UUID
@@ -88,6 +88,11 @@ class MemoryFrames(MemoryStore):
             for zombie_id, frames in kept.items()
             if frames
         )
+
+    async def has_changed(self, scope_ids: Collection[UUID], *, after: FramePlace, upto: FramePlace) -> bool:
+        await self._round_trip()
+        changes = self._tables.page_changes
+        return any(after.commit <= commit < upto.commit and scope in scope_ids for scope, commit in changes)
 
     async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]:
         await self._round_trip()

@@ -1,5 +1,6 @@
 """The rows, and the few steps that several writes share."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, assert_never
@@ -80,6 +81,9 @@ AUDITED: Final = (
     "zombies",
 )
 """What takes a line of the audit log along when it changes, as credits do; the migration names the same."""
+SHOWN: Final = frozenset({"deliveries", "failure_groups", "jobs", "schedule_notes"})
+"""What open pages hear of when a round changes it; of what people change their line tells."""
+CHANGES_KEPT: Final = 4_096
 
 
 @dataclass(slots=True)
@@ -119,7 +123,9 @@ class Tables:
     frame_commits: dict[tuple[UUID, int], int] = field(default_factory=dict)
     """By agent and number: in which order they were written; kept when they are pruned."""
     frames_written: int = 0
-    """How many there were ever, those of deleted agents too."""
+    """How many there were ever, those of deleted agents too, and changes of other rows that pages show."""
+    page_changes: deque[tuple[UUID, int]] = field(default_factory=lambda: deque(maxlen=CHANGES_KEPT))
+    """For whom, and at which place among the frames that were written."""
     metering: dict[UUID, dict[tuple[int, int], MeteringPeriod]] = field(default_factory=dict)
     """By event, then by attempt and slice."""
     metered_tenants: dict[UUID, UUID] = field(default_factory=dict)
@@ -191,9 +197,20 @@ class Tables:
     """Agents with frames that listeners have not heard of, with their newest number."""
 
     def __post_init__(self) -> None:
-        self.audit = AuditLogs(self.now)
+        self.audit = AuditLogs(self.now, self.note_change)
         for name in AUDITED:
-            setattr(self, name, AuditedRows(self.audit))
+            setattr(self, name, AuditedRows(self.audit, self._shown if name in SHOWN else None))
+
+    def note_change(self, scope_id: UUID) -> None:
+        """Let open pages hear of a change that leaves no frame."""
+        self.frames_written += 1
+        self.page_changes.append((scope_id, self.frames_written))
+
+    def _shown(self, row: Job | FailureGroup | WebhookDelivery | ScheduleNote) -> None:
+        if not isinstance(row, ScheduleNote):
+            self.note_change(row.workspace_id)
+        elif (agent := self.zombies.get(row.zombie_id)) is not None:
+            self.note_change(agent.workspace_id)
 
     def append_frames(self, frames: Iterable[NewFrame]) -> None:
         """Number them in the order given; those of an agent that is gone are dropped."""

@@ -1,7 +1,7 @@
 """Frames: the lines of an agent's activity stream."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 from uuid import UUID
 
@@ -45,6 +45,10 @@ class FramePlace(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 NO_AGENT: Final = UUID(int=0)
+EVERYBODY: Final = UUID(int=0)
+"""The scope of what is the whole platform's."""
+CHANGES_KEEP_MS: Final = 600_000
+"""How long it is known which rows of pages have changed; an open page asks every few seconds."""
 _MINUTE_MS: Final = 60_000
 PLACE: Final = r"^([0-9]{1,19})-([0-9a-f]{32})-([0-9]{1,19})$"
 _PLACE: Final = re.compile(PLACE, re.ASCII)
@@ -118,6 +122,14 @@ class FrameStore(Protocol):
 
     async def has_gap(self, workspace_id: UUID, after: FramePlace, *, keep_ms: int, keep_frames: int) -> bool:
         """Whether frames that followed a place are gone, or may be; the bounds are those of ``prune``."""
+        ...
+
+    async def has_changed(self, scope_ids: Collection[UUID], *, after: FramePlace, upto: FramePlace) -> bool:
+        """Whether rows that pages show were changed by commits between two places; frames do not count.
+
+        Scopes are workspaces, tenants and ``EVERYBODY``. What is longer ago than ``CHANGES_KEEP_MS`` is not
+        known any more.
+        """
         ...
 
     async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]: ...

@@ -20,10 +20,10 @@ from sexton_http.routes.stream import HEADERS, RECHECK_S, RETRY_MS, SignInWatch
 from sexton_http.wire.stop_signal import until_stopped
 from sexton_storage.errors import StorageError
 from sexton_storage.records.frame_kinds import QUIET_KINDS
-from sexton_storage.records.frames import FramePlace
+from sexton_storage.records.frames import EVERYBODY, FramePlace
 
 AT_LEAST_EVERY_S: Final = 30.0
-"""Times on a page grow old, and some things change without a word."""
+"""Times on a page grow old, and a runner that goes away changes no row."""
 
 
 @operation(
@@ -45,12 +45,14 @@ async def follow_changes(call: Call[NoBody, NoQuery]) -> StreamAnswer:
     """
     owner = owner_of(call.principal, call.head)
     watch = SignInWatch(call.services, call.caller, call.head, look_s=RECHECK_S)
-    return StreamAnswer(HEADERS, _changes(call.services, watch, owner, call.id("workspace_id")))
+    scopes = (call.id("workspace_id"), call.member.tenant_id, EVERYBODY)
+    return StreamAnswer(HEADERS, _changes(call.services, watch, owner, scopes))
 
 
 async def _changes(
-    services: Services, watch: SignInWatch, owner: object, workspace_id: UUID
+    services: Services, watch: SignInWatch, owner: object, scopes: tuple[UUID, ...]
 ) -> AsyncGenerator[bytes, None]:
+    """``scopes``: the workspace first, and whatever else is changed for it."""
     parts, ctx = services.page_parts, services.ctx
     parts.watchers += 1
     try:
@@ -63,7 +65,9 @@ async def _changes(
                 # All look at the same moments, so what one has read the others need not read.
                 left_s = parts.pause_s - ctx.monotonic() % parts.pause_s
                 await until_stopped(partial(trio.sleep, left_s), ctx.stop, watch.over)
-                after, anything = await look(services, owner, workspace_id, after)
+                before = after
+                after, anything = await look(services, owner, scopes[0], before)
+                anything = anything or await rows_changed(services, scopes, before, after)
                 now, pause_s = ctx.monotonic(), parts.pause_s
                 # And all are told by the same clock, so that what nothing has changed is made once.
                 if anything or now // AT_LEAST_EVERY_S > told_at // AT_LEAST_EVERY_S:
@@ -77,6 +81,21 @@ async def _changes(
         return  # The page comes back by itself.
     finally:
         parts.watchers -= 1
+
+
+async def rows_changed(
+    services: Services, scopes: tuple[UUID, ...], after: FramePlace, upto: FramePlace
+) -> bool:
+    """Whether something has changed that leaves no frame: what people do, and what rounds do to rows."""
+    if upto.commit <= after.commit:
+        return False
+    world = services.ctx.world
+
+    async def ask() -> bool:
+        return await world.storage.frames.has_changed(scopes, after=after, upto=upto)
+
+    key = (scopes, after.commit, upto.commit)
+    return await services.page_changes.share(key, ask, now_ms=world.now_ms())
 
 
 async def look(

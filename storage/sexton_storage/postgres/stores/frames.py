@@ -1,12 +1,13 @@
 """Frames, read from PostgreSQL and pruned there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.schema import FRAMES
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.records.frames import (
+    CHANGES_KEEP_MS,
     NO_AGENT,
     PAGE_BYTES,
     Frame,
@@ -76,6 +77,12 @@ SELECT EXISTS (
      WHERE h.workspace_id = $1 AND h.frame_seq > $5 AND h.frame_seq - f.seq + 1 >= $5 AND f.seq > 1
        AND (f.txid, f.zombie_id, f.seq) > ($2, $3, $4))
 """
+
+
+_HAS_CHANGED = """
+SELECT EXISTS (SELECT FROM page_changes WHERE scope_id = ANY($1) AND txid >= $2 AND txid < $3)
+"""
+_FORGET_CHANGES = "DELETE FROM page_changes WHERE at < sexton_now_ms() - $1"
 
 
 class PostgresFrames(PostgresStore):
@@ -148,6 +155,10 @@ class PostgresFrames(PostgresStore):
 
         return await self._database.read(work)
 
+    async def has_changed(self, scope_ids: Collection[UUID], *, after: FramePlace, upto: FramePlace) -> bool:
+        changed: bool = await self._value(_HAS_CHANGED, list(scope_ids), after.commit, upto.commit)
+        return changed
+
     async def heads(self, zombie_ids: Sequence[UUID]) -> dict[UUID, int]:
         query = "SELECT zombie_id, frame_seq FROM agent_heads WHERE zombie_id = ANY($1)"
         return {row[0]: row[1] for row in await self._rows(query, list(zombie_ids))}
@@ -159,6 +170,7 @@ class PostgresFrames(PostgresStore):
         if pruned < limit:
             many = await self._database.read(lambda c: c.execute(_PRUNE_MANY, keep_frames, limit - pruned))
             pruned += _count(many)
+        await self._database.read(lambda c: c.execute(_FORGET_CHANGES, CHANGES_KEEP_MS))
         return pruned
 
 
