@@ -3275,6 +3275,8 @@ export interface components {
             rate?: number | null;
         };
         BulkReplay: {
+            /** @default null */
+            agent_version?: number | null;
             /** @default false */
             dry_run?: boolean;
             filter: string;
@@ -4017,6 +4019,7 @@ export interface components {
         /** @enum {unknown} */
         JobStatus: "done" | "failed" | "paused" | "running" | "stopped" | "stopping" | "waiting";
         JobView: {
+            agent_version: number | null;
             created_at: number;
             created_by: string;
             detail: string | null;
@@ -5052,6 +5055,8 @@ export interface components {
             status?: string;
         };
         ReplayOrder: {
+            /** @default null */
+            agent_version?: number | null;
             /** @default null */
             merge?: Record<string, unknown> | null;
             /** @default null */
