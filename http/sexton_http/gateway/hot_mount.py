@@ -13,6 +13,7 @@ from sexton_http.gateway.early_refusal import EarlyRefusal
 from sexton_http.gateway.faults import BUSY_WAIT_S
 from sexton_http.gateway.opening_line import Turn
 from sexton_http.gateway.operations import Operation, Wait
+from sexton_http.gateway.page_parts import asks_for_parts
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.request_body import GONE, is_over, read_body
 from sexton_http.gateway.route_matcher import RouteMatcher
@@ -76,8 +77,8 @@ def _twice(headers: Sequence[tuple[bytes, bytes]]) -> bytes | None:
 class HotMount:
     """The ASGI app of the server: finds the route, asks it by the head alone, and only then reads the body.
 
-    Hot routes are answered here; all else goes to ``behind``, with ``Matched`` in its scope where there is a
-    route. Without ``fast`` no route is hot.
+    Hot routes and parts of open pages are answered here; all else goes to ``behind``, with ``Matched`` in its
+    scope where there is a route. Without ``fast`` no route is hot.
     """
 
     def __init__(
@@ -170,7 +171,8 @@ class HotMount:
     async def _serve(
         self, mounted: Mounted, ticket: Ticket, scope: dict[str, Any], receive: Receive, send: Send
     ) -> None:
-        operation, hot = mounted.operation, self._fast and mounted.operation.hot
+        operation = mounted.operation
+        hot = self._fast and (operation.hot or asks_for_parts(ticket.head, operation.media))
         body: bytes | None = b""
         reply = sender_of(scope, send)
         if mounted.boundary_of(ticket.head) is not None:

@@ -5,6 +5,8 @@ from typing import Final, Generic, TypeVar
 
 import trio
 
+from sexton_http.answers import RequestHead
+
 MOST: Final = 256
 """Pages that are kept at once; of more the oldest ones go."""
 LEAST_PAUSE_S: Final = 1.0
@@ -12,7 +14,16 @@ PAUSE_EACH_S: Final = 0.025
 """What each open page adds to the pause of all, so that together they ask some forty times a second."""
 MOST_PAUSE_S: Final = 10.0
 
+AS_OF: Final = b"sexton-as-of"
+"""The header by which an open page asks for its parts only: the id of the change that it was told of."""
+PAGE: Final = "text/html"
+
 T = TypeVar("T")
+
+
+def asks_for_parts(head: RequestHead, media: str) -> bool:
+    """Whether an open page asks for what may have changed of it, as all open pages do again and again."""
+    return AS_OF in head.headers and media == PAGE and head.method == "GET"
 
 
 def promise_s(pause_s: float) -> float:

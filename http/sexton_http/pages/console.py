@@ -11,6 +11,7 @@ import msgspec
 from sexton_http.answers import Answer, Problem
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Operation, operation
+from sexton_http.gateway.page_parts import AS_OF, asks_for_parts
 from sexton_http.identity.principals import SignedIn
 from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.form_actions import MEDIA, SEE_OTHER, TAG, form_operation
@@ -24,8 +25,6 @@ from sexton_storage.records.gates import GateStatus
 MOST_COUNTED: Final = 99
 """Gates that wait are counted up to here."""
 
-AS_OF: Final = b"sexton-as-of"
-"""The header by which an open page asks for its parts only: the id of the change that it was told of."""
 SHOWN: Final = b"sexton-shown"
 """The header that says beside it when what the page shows now was begun, in ms."""
 OK: Final = 200
@@ -99,7 +98,7 @@ def console_operation(path: str, here: str, title: str) -> Callable[[ConsoleHand
     def declare(handler: ConsoleHandler) -> Operation:
         @wraps(handler)
         async def look(call: Call[Any, Any]) -> Answer:
-            browsers, is_open = call.services.browsers, AS_OF in call.head.headers
+            browsers, is_open = call.services.browsers, asks_for_parts(call.head, MEDIA)
             who = await (browsers.find_again(call.head) if is_open else browsers.find(call.head))
             if who is None:
                 return sign_in_page(call.services.ways, f"?next={call.head.path}")

@@ -300,7 +300,9 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
     waiting, census = await fleet.waiting(), await fleet.census()
     _, least_slack_ms, slack = slack_of(await fleet.slack())
     by_tags, stuck, ages = Counter[Tags](), Counter[Tags](), dict[Tags, int]()
-    for group in waiting:
+    for found in waiting:
+        # As the dispatcher has them, whatever order an agent's file names them in.
+        group = msgspec.structs.replace(found, required_tags=tuple(sorted(found.required_tags)))
         by_tags[group.required_tags] += group.events
         if group.oldest_event_at is not None:
             age_ms = max(0, now - group.oldest_event_at)

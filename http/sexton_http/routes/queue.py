@@ -8,7 +8,7 @@ import msgspec
 from sexton_http.bodies.shapes import Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, operation
-from sexton_storage.records.insights import MINUTE_MS, QueueLook, SlackBand, TagsMinute
+from sexton_storage.records.insights import MINUTE_MS, QueueLook, SlackBand, TagsMinute, TagsWaiting
 
 TAG: Final = "Events"
 MOST_EVENTS: Final = 20_000
@@ -69,10 +69,13 @@ async def get_queue(call: Call[NoBody, QueueQuery]) -> WorkspaceQueue:
 def queue_of(found: QueueLook, since: int, minutes: int) -> WorkspaceQueue:
     """Put the labels in order, with their ages at the end of each minute from ``since`` on."""
     ends = [min(since + number * MINUTE_MS, found.at) for number in range(1, minutes)] + [found.at]
-    waiting = {one.required_tags: one for one in found.waiting}
+    waiting: dict[tuple[str, ...], TagsWaiting] = {}
+    for group in found.waiting:
+        tags = tuple(sorted(group.required_tags))
+        waiting[tags] = both(waiting[tags], group) if tags in waiting else group
     waited: dict[tuple[str, ...], list[TagsMinute]] = {tags: [] for tags in waiting}
     for one in found.minutes:
-        waited.setdefault(one.required_tags, []).append(one)
+        waited.setdefault(tuple(sorted(one.required_tags)), []).append(one)
     labels = []
     for tags, of_minutes in waited.items():
         now = waiting.get(tags)
@@ -83,6 +86,16 @@ def queue_of(found: QueueLook, since: int, minutes: int) -> WorkspaceQueue:
         labels.append(LabelQueue(tags, 0 if now is None else now.events, age, ages))
     labels.sort(key=lambda label: (-(label.oldest_age_ms or 0), -max(label.ages_ms), label.required_tags))
     return WorkspaceQueue(labels[:MOST_LABELS], *slack_of(found.slack))
+
+
+def both(one: TagsWaiting, other: TagsWaiting) -> TagsWaiting:
+    """Two agents may name the same labels in another order.
+
+    >>> both(TagsWaiting(("a", "b"), 2, None), TagsWaiting(("b", "a"), 3, 7))
+    TagsWaiting(required_tags=('a', 'b'), events=5, oldest_at=7)
+    """
+    oldest = min((at for at in (one.oldest_at, other.oldest_at) if at is not None), default=None)
+    return TagsWaiting(one.required_tags, one.events + other.events, oldest)
 
 
 def ages_of(waited: Iterable[TagsMinute], ends: Sequence[int]) -> list[int]:

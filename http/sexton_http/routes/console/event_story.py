@@ -29,7 +29,7 @@ def story_of(event: WholeEvent) -> list[Step]:
         steps.append(Step(lease.granted_at, f"{who} was leased to runner {tail(str(lease.runner_id))}"))
         if lease.ended_at is not None:
             how = lease.failure_label or lease.status.value
-            words = f"attempt {lease.attempt} ended after {lease.renewals} renewals: {how}"
+            words = f"attempt {lease.attempt} ended after {_renewals(lease.renewals)}: {how}"
             steps.append(Step(lease.ended_at, words))
     for gate in event.gates:
         what = gate.proposed_action or gate.action_name
@@ -60,6 +60,10 @@ def timeline_of(
     return draw(event.created_at, end, lanes, [(row.created_at, row.charged_nanos) for row in periods])
 
 
+def _renewals(count: int) -> str:
+    return "1 renewal" if count == 1 else f"{count} renewals"
+
+
 def _waits(event: WholeEvent, end: int) -> list[Span]:
     """The times in which nobody held a lease."""
     spans, free_since = [], event.created_at
@@ -78,7 +82,9 @@ def _leases(event: WholeEvent, end: int) -> list[Span]:
         until = end if lease.ended_at is None else lease.ended_at
         failed = lease.failure_label is not None or lease.outcome is EventStatus.AGENT_ERROR
         how = lease.failure_label or (lease.outcome or lease.status).value
-        words = f"attempt {lease.attempt}, {span(until - lease.granted_at)}, {lease.renewals} renewals: {how}"
+        words = (
+            f"attempt {lease.attempt}, {span(until - lease.granted_at)}, {_renewals(lease.renewals)}: {how}"
+        )
         spans.append(Span(lease.granted_at, until, words, "red" if failed else "accent"))
     return spans
 

@@ -36,6 +36,7 @@ LOOKED_AT: Final = 100
 """Events that run, or wait, that the page looks at."""
 MOST_EXPLAINED: Final = 5
 """Agents whose oldest waiting event is asked why it waits; each costs a read of the queue."""
+PLAIN_WAITS: Final = frozenset({WaitKind.TURN, WaitKind.EARLIER_EVENT, WaitKind.APPROVAL})
 MOST_FAILURES: Final = 10
 MOST_CRASHES: Final = 5
 CRASH_S: Final = 3600.0
@@ -130,8 +131,8 @@ def refusing_agents(hooks: Sequence[WebhookItem], now: int) -> list[WebhookItem]
 
 
 def is_stuck(why: EventWhy) -> bool:
-    """Whether it waits for anything but its turn."""
-    return any(reason.kind not in {WaitKind.TURN, WaitKind.EARLIER_EVENT} for reason in why.reasons)
+    """Whether it waits for anything but its turn, and for a person, which stands above all else already."""
+    return any(reason.kind not in PLAIN_WAITS for reason in why.reasons)
 
 
 async def _why(call: Call[Any, Any], frame: Frame, event: EventItem) -> tuple[EventItem, EventWhy]:
