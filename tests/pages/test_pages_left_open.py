@@ -27,7 +27,7 @@ const [count, done] = arguments;
   done(document.querySelectorAll("#events tbody tr").length);
 })();
 """
-"""What was appended makes every part differ, so that each is put in anew."""
+"""What was appended makes every part differ, so that each is put in again."""
 HEAP_SHARE, HEAP_BYTES, NODES = 0.1, 256 * 1024, 100
 OBJECTS_EACH = 2.0
 

@@ -299,17 +299,15 @@ async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
     fleet, now = world.storage.fleet, world.now_ms()
     waiting, census = await fleet.waiting(), await fleet.census()
     _, least_slack_ms, slack = slack_of(await fleet.slack())
-    by_tags, stuck, ages = Counter[Tags](), Counter[Tags](), dict[Tags, int]()
+    by_tags, stuck, ages, ready = Counter[Tags](), Counter[Tags](), dict[Tags, int](), view.by_tags
     for found in waiting:
         # As the dispatcher has them, whatever order an agent's file names them in.
         group = msgspec.structs.replace(found, required_tags=tuple(sorted(found.required_tags)))
         by_tags[group.required_tags] += group.events
         if group.oldest_event_at is not None:
-            age_ms = max(0, now - group.oldest_event_at)
-            ages[group.required_tags] = max(age_ms, ages.get(group.required_tags, 0))
+            ages[group.required_tags] = max(now - group.oldest_event_at, ages.get(group.required_tags, 0))
         if not any(_serves(runner, group) for runner in usable):
             stuck[group.required_tags] += group.events
-    ready = view.by_tags
     return QueueState(
         depth=by_tags.total(),
         oldest_age_ms=max(ages.values(), default=None),
