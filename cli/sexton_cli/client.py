@@ -130,6 +130,25 @@ class Client:
             raise read_problem(self._base_url, reply.status, reply.body)
         return self._document(reply.body)
 
+    @contextmanager
+    def opened(self, path: str, body: bytes, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+        """A POST whose answer, whatever its status, is read by whoever asked, as it comes."""
+        sent = {**NAMED, "content-type": "application/json", **headers}
+        with self._faults_told():
+            for tries_left in (1, 0):
+                with self._http.stream(
+                    "POST", f"{self._base_url}{path}", content=body, headers=sent | self._token
+                ) as response:
+                    expired = response.status_code == HTTPStatus.UNAUTHORIZED and self._renew is not None
+                    if not expired or not tries_left or not self._has_expired(response):
+                        yield response
+                        return
+
+    def _has_expired(self, response: httpx2.Response) -> bool:
+        """Whether the token has run out, and another is here now."""
+        reply = Reply(response.status_code, response.headers, response.read())
+        return _is_expired(reply) and self._has_renewed()
+
     def look(self, path: str) -> Reply:
         """One answer as it comes, without the token: for what tells about the server itself."""
         return self._send("GET", path, None, {})

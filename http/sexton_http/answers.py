@@ -27,6 +27,8 @@ class RequestHead(msgspec.Struct, frozen=True):
     headers: Mapping[bytes, bytes]
     client: str
     """The sender's address, without its port."""
+    via: str = ""
+    """The interface that asks in the sender's name; empty: the sender asks directly."""
 
     def header(self, name: bytes) -> str | None:
         value = self.headers.get(name)

@@ -27,5 +27,6 @@ def create_app(
     documents = make_documents(operations, ctx.settings.base_url)
     services = make_services(ctx, documents, limiter)
     routes = [Mounted(operation, services) for operation in operations]
+    services.routes.update({mounted.operation.name: mounted for mounted in routes})
     quart = make_quart(services, routes, removed=PREFIXES, gone=gone)
     return HotMount(services, routes, cast(App, quart), fast=fast)

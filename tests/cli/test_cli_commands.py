@@ -1,20 +1,24 @@
-"""``keys``, ``workspace``, ``doctor`` and ``trigger`` against a real server."""
+"""``keys``, ``workspace``, ``doctor``, ``trigger`` and ``mcp`` against a real server."""
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx2
+import orjson
 import pytest
 from click.testing import CliRunner
 
 from sexton_cli.commands.mcp_server import mcp_server
 from sexton_cli.commands.trigger import trigger
 from sexton_cli.credentials import CredentialFile, Kept
+from tests.worlds.assistant import META
 from tests.worlds.samples import skill_md
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, said
 
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {"elicitation": {}}, "clientInfo": {}}
 NOWHERE = "019363b0-0000-7000-8000-00000000ffff"
 
 
@@ -355,3 +359,49 @@ def test_a_server_is_declared_listed_and_removed(server: ServerProcess, tmp_path
     for name in ("hub", "local"):
         assert said_by("remove", name) == f"Removed MCP server {name}.\n"
     assert json.loads(said_by("list", "--json")) == {"items": [], "total": 0}
+
+
+def mcp_line(rpc_id: int | None, method: str, params: Mapping[str, object] | None = None) -> str:
+    named = {} if rpc_id is None else {"id": rpc_id}
+    return orjson.dumps({"jsonrpc": "2.0", **named, "method": method, "params": params or {}}).decode()
+
+
+def test_an_assistant_talks_to_the_server_through_the_command(server: ServerProcess, shell: Shell) -> None:
+    shell.environment["SEXTON_WORKSPACE"] = server.ready["workspace_id"]
+    lines = [
+        mcp_line(1, "initialize", HELLO),
+        mcp_line(None, "notifications/initialized"),
+        "nonsense",
+        mcp_line(2, "tools/call", {"name": "agents_list", "arguments": {}}),
+        mcp_line(3, "tools/list"),
+        mcp_line(4, "tools/list", {"_meta": META}),
+        mcp_line(
+            5, "tools/call", {"name": "event_wait", "arguments": {"event_id": server.ready["workspace_id"]}}
+        ),
+    ]
+    ended = shell("mcp", "--stdio", "--write", stdin="\n".join(lines) + "\n")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+    told = {message["id"]: message for message in map(orjson.loads, ended.stdout.splitlines())}
+    assert told.keys() == {1, 2, 3, 4, 5, None}
+    assert told[1]["result"]["protocolVersion"] == "2025-06-18"
+    assert told[2]["result"]["isError"] is False
+    assert "event_send" in {tool["name"] for tool in told[3]["result"]["tools"]}
+    assert told[4]["result"]["resultType"] == "complete"
+    assert told[5]["result"]["isError"]
+    assert told[None]["error"]["code"] == -32700
+
+    wrong = shell("mcp", "--stdio", "--token", "zmb_t_" + "3" * 64, stdin=lines[0] + "\n")
+    assert "UZ-AUTH-002" in orjson.loads(wrong.stdout)["error"]["message"]
+
+
+def test_the_settings_name_the_address_and_never_a_token(shell: Shell) -> None:
+    shell.environment["SEXTON_TOKEN"] = "zmb_t_" + "3" * 64
+    document = shell.json("mcp", "--write", "--all-tools")
+    printed = shell("mcp").stdout
+
+    assert document["url"].endswith("/mcp?write=1&tools=all")
+    assert document["vscode"]["servers"]["sexton"]["url"] == document["url"]
+    assert document["stdio"]["args"][:2] == ["mcp", "--stdio"]
+    assert "claude mcp add sexton -- sexton mcp --stdio --base-url" in printed
+    assert "333" not in printed + str(document)

@@ -13,8 +13,9 @@ THEIR_OWN = {
     "end_session",
     "end_sessions",
     "end_sign_in",
+    "serve_assistant",
 }
-"""What a viewer may change: where they are signed in, themselves."""
+"""What a viewer may change: where they are signed in, themselves. An assistant may do what they may."""
 NOT_SHOWN = {
     "export_audit",
     "list_audit",

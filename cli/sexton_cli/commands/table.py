@@ -99,6 +99,9 @@ COMMANDS: Final[Mapping[str, Entry]] = {
     "mcp-server": Entry(
         "mcp_server:mcp_server", "List, set and remove the MCP servers that the workspace gives its agents."
     ),
+    "mcp": Entry(
+        "mcp:mcp", "Say how an assistant connects to the server by MCP; or be its way there, with --stdio."
+    ),
     "proposals": Entry("proposals:proposals", "List, show, approve and reject an agent's proposals."),
     "balance": Entry("money:balance", "Show your tenant's balance, and whether it stops work."),
     "charges": Entry("money:charges", "Show what your tenant's runs were billed, by agent, model or day."),

@@ -91,6 +91,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take one message of an assistant that speaks the Model Context Protocol, as streamable HTTP has it. */
+        post: operations["serve_assistant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/metrics": {
         parameters: {
             query?: never;
@@ -5124,6 +5141,22 @@ export interface components {
          * @enum {unknown}
          */
         Role: "admin" | "operator" | "user" | "viewer";
+        /** @description One JSON-RPC 2.0 answer: a result or an error. */
+        RpcAnswer: {
+            error?: Record<string, unknown>;
+            /** @default null */
+            id?: number | string | null;
+            jsonrpc: string;
+            result?: Record<string, unknown>;
+        };
+        /** @description One JSON-RPC 2.0 message; a batch is not taken. */
+        RpcMessage: {
+            id?: number | string;
+            jsonrpc: string;
+            method?: string;
+            params?: Record<string, unknown>;
+            result?: Record<string, unknown>;
+        };
         /** @description An entry as the memory route takes it; what is over a limit is refused by itself. */
         RunMemory: {
             /** @default conversation */
@@ -5966,6 +5999,53 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    serve_assistant: {
+        parameters: {
+            query?: {
+                tools?: string;
+                workspace?: string;
+                write?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RpcMessage"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RpcAnswer"];
+                    "text/event-stream": {
+                        data?: string;
+                        event?: string;
+                        id?: string;
+                    };
+                };
+            };
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RpcAnswer"];
+                    "text/event-stream": {
+                        data?: string;
+                        event?: string;
+                        id?: string;
+                    };
                 };
             };
         };

@@ -186,6 +186,7 @@ export const OPERATIONS = {
   schedule_follow_up: { method: "POST", path: "/v1/runners/me/leases/{lease_id}/follow-ups", keyed: true },
   send_part: { method: "PUT", path: "/v1/runners/me/leases/{lease_id}/uploads/{upload_id}" },
   send_workspace_part: { method: "PUT", path: "/v1/workspaces/{workspace_id}/uploads/{upload_id}" },
+  serve_assistant: { method: "POST", path: "/mcp" },
   show_activity: { method: "POST", path: "/v1/runners/me/leases/{lease_id}/activity" },
   show_asset: { method: "GET", path: "/assets/{name}" },
   show_catalogue: { method: "GET", path: "/_um/{public_key}/cap.json" },

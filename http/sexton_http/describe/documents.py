@@ -13,6 +13,7 @@ from sexton_http.describe.reference import facts
 from sexton_http.gateway.operations import Operation
 from sexton_http.identity.context import Documents
 from sexton_http.problems import CODES
+from sexton_http.routes.mcp.tools import Tool, make_tools
 
 _STYLE: Final = """
 :root { color-scheme: light dark; }
@@ -33,6 +34,7 @@ def make_documents(operations: Sequence[Operation], base_url: str) -> Documents:
         errors=made.errors,
         document=made.document,
         operations={operation.name: operation for operation in operations},
+        tools=made.tools,
     )
 
 
@@ -43,14 +45,17 @@ class _Made:
     document: dict[str, Any]
     docs: bytes
     errors: bytes
+    tools: dict[str, Tool]
 
 
 @lru_cache(maxsize=8)
 def _made(operations: tuple[Operation, ...]) -> _Made:
+    document = make_document(operations, "")
     return _Made(
-        document=make_document(operations, ""),
+        document=document,
         docs=_page("Reference", _docs(operations)),
         errors=_page("Error codes", _errors()),
+        tools=make_tools(operations, document),
     )
 
 

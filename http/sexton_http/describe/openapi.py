@@ -320,8 +320,10 @@ def _success(operation: Operation, by_shape: Mapping[Any, Any]) -> dict[str, Any
     described: dict[str, Any] = {"description": "Done."}
     schema: dict[str, Any]
     if operation.media != "application/json":
-        schema = _MEDIA.get(operation.media, {"type": "string"})
-        described["content"] = {media: {"schema": schema} for media in operation.media.split(", ")}
+        medias = operation.media.split(", ")
+        described["content"] = {media: {"schema": _MEDIA.get(media, {"type": "string"})} for media in medias}
+        if "application/json" in medias and operation.answer is not None:
+            described["content"]["application/json"] = {"schema": by_shape[operation.answer]}
     elif operation.answer is not None:
         schema = by_shape[operation.answer]
         if not operation.untraced:

@@ -13,6 +13,7 @@ import msgspec
 from sexton_http.describe.openapi import make_document
 from sexton_http.gateway.operations import Auth, Operation, Wait
 from sexton_http.problems import CODES, Shown
+from sexton_http.routes.mcp.tools import make_tools, reference_page
 from sexton_http.routes.table import OPERATIONS
 
 MADE = (
@@ -120,6 +121,8 @@ def _fields(shape: Any, document: dict[str, Any]) -> str:
 def write(folder: Path) -> None:
     (folder / "errors.md").write_text(errors_page(), encoding="utf-8")
     (folder / "http.md").write_text(http_page(), encoding="utf-8")
+    tools = make_tools(OPERATIONS, make_document(OPERATIONS, ""))
+    (folder / "mcp-tools.md").write_text(reference_page(tools, MADE), encoding="utf-8")
 
 
 if __name__ == "__main__":

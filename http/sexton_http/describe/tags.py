@@ -19,6 +19,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Proposals": "Changes to an agent's files that a run or a person proposes and people decide.",
     "Harness": "Versions of an agent's files: drafted, compiled, activated.",
     "Memories": "What an agent remembers from one run to the next.",
+    "Assistants": "The Model Context Protocol: assistants use this interface as tools.",
     "Preview": "A language model's answer to a draft, streamed.",
     "Credentials": "Secrets of a workspace; they can be written, and never read back.",
     "MCP servers": "Servers of the Model Context Protocol that a workspace declares for its agents.",

@@ -74,7 +74,7 @@ def _entry(call: Call[Any, Any], log_id: UUID, by: str, name: str) -> AuditEntry
         request_id=call.request_id,
         workspace_id=workspace_id,
         target=str(target)[:FACT_CHARS],
-        facts=_facts({**told, **sent}),
+        facts=_facts({**told, **sent, "via": call.head.via}),
     )
 
 

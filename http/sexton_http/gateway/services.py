@@ -1,10 +1,10 @@
 """What the front end itself keeps for the life of a server."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
-from sexton_http.answers import Answer
+from sexton_http.answers import Answer, RequestHead, StreamAnswer
 from sexton_http.bodies.sse import FrameEncoder
 from sexton_http.ceilings import Ceiling
 from sexton_http.gateway.admission import Admission
@@ -21,6 +21,9 @@ from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import Documents, HttpContext
 from sexton_http.identity.scopes import Scopes
 from sexton_storage.contents import Contents
+
+AskRoute = Callable[[RequestHead, Mapping[str, str], bytes | None], Awaitable[Answer | StreamAnswer]]
+"""A mounted route: asked with a head, the parameters of its path and a body, as a connection asks it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class Services:
     page_parts: PageParts[Answer]
     page_changes: PageParts[bool]
     """Whether rows have changed between two places; those who ask of the same places ask once."""
+    routes: dict[str, AskRoute] = field(default_factory=dict)
+    """By the name of its operation each route of the app, for one that asks others in its caller's name."""
 
     @property
     def https(self) -> bool:

@@ -260,3 +260,5 @@ class Documents:
     """The OpenAPI document that ``openapi`` is the text of, but for the server's address."""
     operations: Mapping[str, Any]
     """By its name each ``Operation`` that the document describes."""
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    """By its name each ``Tool`` that assistants are offered."""

@@ -131,6 +131,7 @@ AUDITED: Final[Mapping[str, Audit]] = {
 ONLY_EVENTS: Final = frozenset({Auth.RUNNER, Auth.WEBHOOK})
 """What these call is recorded by the events, leases and frames that come of it."""
 NOT_AUDITED: Final[Mapping[str, str]] = {
+    "serve_assistant": "what a tool does is told by its route, which it asks",
     "steer_zombie": "its event says who sent it",
     "replay_event": "the new event says who asked for it, and what it repeats",
     "replay_workspace_event": "the new event says who asked for it, and what it repeats",

@@ -70,6 +70,7 @@ from sexton_http.routes import (
 )
 from sexton_http.routes.audit_actions import with_audit
 from sexton_http.routes.console.table import PAGES
+from sexton_http.routes.mcp.endpoint import serve_assistant
 
 _DECLARED: tuple[Operation, ...] = (
     workspaces.list_workspaces,
@@ -304,6 +305,7 @@ _DECLARED: tuple[Operation, ...] = (
     actors.list_actor_messages,
     actors.restart_actor,
     actors.stop_actor,
+    serve_assistant,
     service.healthz,
     service.readyz,
     service.metrics,
