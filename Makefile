@@ -131,6 +131,7 @@ node: ## tools of JavaScript that read the OpenAPI document, by their lock, wher
 	else echo "npm is not installed; going on without the tools of JavaScript"; fi
 
 clients: $(TO_CHECK) node ## compare the client libraries with the interface (ARGS=--write makes them again)
+	$(BIN)/python -m clients.maker $(ARGS)
 	$(BIN)/python -m scripts.typescript_client $(ARGS)
 
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
@@ -156,4 +157,4 @@ lock: $(TO_CHECK) ## resolve the locks again
 
 clean: ## remove everything that make has built
 	rm -rf .venv .venv-audit .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
-	find $(WINGS) tests bench scripts -name __pycache__ -prune -exec rm -rf {} +
+	find $(WINGS) clients tests bench scripts -name __pycache__ -prune -exec rm -rf {} +

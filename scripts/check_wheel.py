@@ -3,7 +3,8 @@
 The wheel must hold the six packages with all their data and the examples, and nothing else at its root,
 install beside the locked dependencies, and run ``sexton --version`` from a folder that is not the repository.
 There, where no bubblewrap is on the path, it must find the one that was installed with it. The one-line
-install of the documents is tried with this wheel.
+install of the documents is tried with this wheel. The Python client has a wheel of its own, which is
+installed where nothing of the server is.
 """
 
 import json
@@ -27,6 +28,7 @@ PACKAGES = {
     "sexton_cli": "cli",
 }
 DATA = {"sexton_cli/examples": "examples"}  # a place in the wheel, and the folder it is taken from
+CLIENT = ROOT / "clients" / "python"
 LOCK = ROOT / "requirements" / "runtime.lock"
 EXECUTABLE = stat.S_IXUSR
 IMPORT_ALL = f"import http.client; import {', '.join(PACKAGES)}"
@@ -43,6 +45,7 @@ def main() -> None:
         told = run(python.with_name("sexton"), "--version", cwd=folder)
         check_bubblewrap(python.with_name("sexton"), folder)
         check_tool(wheel, wheels, folder)
+        check_client(wheels, folder, wheel.name.split("-")[1])
     version = wheel.name.split("-")[1]
     if version not in told.split():
         sys.exit(f"{wheel.name} says that it is {told.strip()!r}.")
@@ -89,9 +92,26 @@ def check_tool(wheel: Path, wheels: Path, folder: Path) -> None:
         sys.exit(f"The installed tool says {told!r}.")
 
 
-def build_wheel(folder: Path) -> Path:
+def check_client(wheels: Path, folder: Path, version: str) -> None:
+    """Build the client's wheel, install it with what it asks for and no more, and import it."""
+    wheel = build_wheel(folder / "client-dist", CLIENT)
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    if not {"sexton_client/py.typed", "sexton_client/generated/models.py"} <= names:
+        sys.exit(f"The client's wheel lacks what it needs: {sorted(names)}")
+    if any(not name.startswith("sexton_client/") for name in names):
+        sys.exit(f"The client's wheel holds what is not the client's: {sorted(names)}")
+    venv.create(folder / "client-venv", with_pip=True)
+    python = folder / "client-venv" / "bin" / "python"
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "--no-index", "--find-links", wheels, wheel, cwd=ROOT)
+    told = run(python, "-I", "-c", "import sexton_client; print(sexton_client.VERSION)", cwd=folder)
+    if told.strip() != version:
+        sys.exit(f"The client says that it is {told.strip()!r}, the product is {version!r}.")
+
+
+def build_wheel(folder: Path, source: Path = ROOT) -> Path:
     """Without isolation: the build backend is the locked one, and nothing is fetched."""
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ".", cwd=ROOT)
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, ".", cwd=source)
     (wheel,) = folder.glob("*.whl")
     return wheel
 

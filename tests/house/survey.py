@@ -28,7 +28,7 @@ def project_files() -> tuple[Path, ...]:
         found = [ROOT / name for name in listing.stdout.split("\0") if name]
     else:  # an unpacked archive has no git
         found = [path for path in ROOT.rglob("*") if not any(_is_built(part) for part in _parts(path))]
-    return tuple(sorted(path for path in found if path.is_file()))
+    return tuple(sorted(path for path in found if path.is_file() and not path.is_symlink()))
 
 
 def texts() -> Iterator[tuple[str, str]]:

@@ -60,6 +60,7 @@ def test_the_check_is_all_checks(clone: Path) -> None:
         "basedpyright",
         "lint-imports",
         "mkdocs build --strict",
+        "python -m clients.maker",
     ):
         assert f".venv/bin/{tool}" in plan
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from tests.house.survey import ROOT, modules, relative, tree, wing_modules
 
 MODULE_LINES = 400
+GENERATED = "clients/python/sexton_client/generated/"
 TEST_LINES = 600
 """More, because a table of cases is read by looking up, not from the top."""
 
@@ -17,7 +18,8 @@ def test_every_module_opens_with_its_caption() -> None:
 
 
 def test_every_module_can_be_read_at_one_sitting() -> None:
-    long = {relative(path): lines for path in modules() if (lines := count_lines(path)) > bound(path)}
+    written = [path for path in modules() if GENERATED not in relative(path)]
+    long = {relative(path): lines for path in written if (lines := count_lines(path)) > bound(path)}
 
     assert long == {}, "split by concern what is longer"
 

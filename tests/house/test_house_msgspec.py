@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 
-from tests.house.survey import PACKAGES
+from tests.house.survey import PACKAGES, ROOT
 
 ALL_STRUCTS = f"""
-import contextlib, importlib, pkgutil
+import contextlib, importlib, pkgutil, sys
 import msgspec
-for name in {PACKAGES!r}:
+sys.path.insert(0, {str(ROOT / "clients" / "python")!r})
+for name in {[*PACKAGES, "sexton_client"]!r}:
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + "."):
         if not module.name.endswith("__main__"):

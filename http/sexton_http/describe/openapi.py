@@ -23,6 +23,7 @@ from sexton_http.describe.tags import TAGS
 from sexton_http.gateway.operations import MAX_SEQ, Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.identity.context import VERSION
 from sexton_http.pages.form_actions import FORM_TYPE
+from sexton_http.problems import CODES, Shown
 from sexton_storage.records.frames import PLACE
 
 REF: Final = "#/components/schemas/{name}"
@@ -30,8 +31,8 @@ DESCRIPTION: Final = (
     "Agents that sleep until an event wakes them.\n\n"
     "Answers from 400 on are problem documents. `x-error-codes` says of each route which codes it has, by"
     " status, beside those that any may have (429, 500 and 503, and 404 `UZ-REQ-003`); `/docs/errors` says"
-    " what they mean. A path that exists answers other methods with 405"
-    " `UZ-REQ-004` and the header `Allow`. Every answer has the headers `Cache-Control`,"
+    " what they mean, and so does `x-error-codes` of this document. A path that exists answers other methods"
+    " with 405 `UZ-REQ-004` and the header `Allow`. Every answer has the headers `Cache-Control`,"
     " `X-Content-Type-Options` and `Referrer-Policy`, and where the server is reached over https"
     " also `Strict-Transport-Security`."
 )
@@ -148,6 +149,11 @@ def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, A
                 "browser": {"type": "apiKey", "in": "cookie", "name": "sexton"},
                 "press": {"type": "apiKey", "in": "header", "name": "X-Slack-Signature"},
             },
+        },
+        "x-error-codes": {
+            row.code: {"status": row.status, "cause": row.cause}
+            for row in CODES.values()
+            if row.shown != (Shown.STARTUP,)
         },
     }
     check_names(components)

@@ -1,0 +1,1 @@
+"""What is made from the OpenAPI document by `make clients`: nothing here is written by hand."""
