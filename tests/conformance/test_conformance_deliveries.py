@@ -91,6 +91,27 @@ async def test_the_newest_are_kept_and_their_bodies_within_a_bound(world: Storag
     assert [row.at - now for row in await store.list(world.workspace_id, limit=9)] == [1003, 1002]
 
 
+async def test_the_bodies_of_a_workspace_have_a_bound_and_its_rows_stay(world: StorageWorld) -> None:
+    store, now = world.storage.deliveries, world.now
+    agents = [await world.agent() for _ in range(2)]
+    await store.keep([one(agents[at % 2], now + at, body=b"x" * 100) for at in range(6)], [])
+
+    async def kept() -> list[int]:
+        return [row.body_bytes for row in await store.list(world.workspace_id, limit=9)]
+
+    assert await store.trim(new_id(), max_bytes=0, limit=9) == 0
+    assert await store.trim(world.workspace_id, max_bytes=600, limit=9) == 0
+    assert await store.trim(world.workspace_id, max_bytes=350, limit=2) == 2
+    assert await kept() == [100, 100, 100, 100, 0, 0]
+
+    assert await store.trim(world.workspace_id, max_bytes=350, limit=2) == 1
+
+    rows = await store.list(world.workspace_id, limit=9)
+    assert [row.body_bytes for row in rows] == [100, 100, 100, 0, 0, 0]
+    assert [await store.body(row.id) is None for row in rows] == [False] * 3 + [True] * 3
+    assert {row.reason for row in rows} == {"signature_mismatch"}
+
+
 async def test_a_replay_is_noted_until_there_is_an_event(world: StorageWorld) -> None:
     store, agent, now = world.storage.deliveries, await world.agent(), world.now
     kept = one(agent, now)

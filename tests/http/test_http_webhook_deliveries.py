@@ -5,10 +5,11 @@ import hmac
 from typing import Any
 from uuid import UUID
 
+from sexton_actors.file_bounds import FileBounds
 from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_storage.records.deliveries import DELIVERIES_KEEP_MS, REFUSED_KEPT
 from sexton_storage.records.users import Role
-from tests.worlds.http import HttpWorld
+from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import UNKNOWN, at, code, open_trigger, patch, skill
 from tests.worlds.samples import SECRET
 
@@ -204,3 +205,18 @@ async def test_a_flood_of_refused_deliveries_is_counted_and_leaves_room_for_othe
     await patch(world, flooded, status="killed")
     assert (await world.call("DELETE", at(world, flooded))).status_code == 204
     assert {row["zombie_id"] for row in await written(world)} == {calm["zombie_id"]}
+
+
+async def test_an_endless_sender_fills_no_more_than_a_workspace_may_keep() -> None:
+    async with open_http_world(files=FileBounds(webhook_bytes=1_000)) as world:
+        agents = [await world.install(name) for name in ("a", "b")]
+        for number in range(8):
+            url = agents[number % 2]["webhook_urls"]["github"]
+            await world.http.post(url, content=b"x" * 300, headers={"x-github-event": "push"})
+            await written(world)
+        rows = await written(world)
+
+        assert len(rows) == 8
+        assert [row["body_kept"] for row in rows] == [True] * 3 + [False] * 5
+        assert {row["verdict"] for row in rows} == {"refused"}
+        assert all(row["reason"] for row in rows)

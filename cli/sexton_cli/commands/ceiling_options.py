@@ -6,7 +6,13 @@ from typing import Any, Final
 import click
 
 from sexton_actors.backlog import QueueBounds
-from sexton_actors.file_bounds import DEFAULT_FILE_MIB, DEFAULT_KEEP_DAYS, DEFAULT_QUOTA_MIB, bounds_of
+from sexton_actors.file_bounds import (
+    DEFAULT_FILE_MIB,
+    DEFAULT_KEEP_DAYS,
+    DEFAULT_QUOTA_MIB,
+    DEFAULT_WEBHOOK_MIB,
+    bounds_of,
+)
 from sexton_cli.settings import DEFAULT_ANSWER_MIB, DEFAULT_BUSY_AT_MS
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS
@@ -118,6 +124,12 @@ CEILING_OPTIONS: Final[tuple[Option, ...]] = (
         "files-keep", click.IntRange(1, 36_500), DEFAULT_KEEP_DAYS, "Days that the files of runs are kept."
     ),
     bound(
+        "webhook-bodies",
+        OR_NONE,
+        DEFAULT_WEBHOOK_MIB,
+        "MiB of bodies of webhooks that one workspace keeps; beyond it the oldest go. 0: no bound.",
+    ),
+    bound(
         "transcript-days",
         click.IntRange(0, 3650),
         TranscriptBounds().days,
@@ -151,6 +163,6 @@ def take_ceilings(given: dict[str, object]) -> dict[str, object]:
         "busy_at_ms": given.pop("busy_at"),
         "shares": Shares(*take("caller_share", "tenant_share", "address_share", "operator_reserve")),
         "device_logins": SessionBounds(*take("max_device_logins", "max_device_logins_per_address")),
-        "files": bounds_of(*take("max_file", "files_quota", "files_keep")),
+        "files": bounds_of(*take("max_file", "files_quota", "files_keep", "webhook_bodies")),
         "queue_bounds": QueueBounds(*take("max_waiting_agent", "max_waiting_workspace", "max_waiting_age")),
     }

@@ -42,6 +42,18 @@ class MemoryDeliveries(MemoryStore):
             _let_go(tables, zombie_id)
         return len(mine)
 
+    async def trim(self, workspace_id: UUID, *, max_bytes: int, limit: int) -> int:
+        await self._round_trip()
+        total, over = 0, []
+        for row in _newest([r for r in self._tables.deliveries.values() if r.workspace_id == workspace_id]):
+            total += row.body_bytes
+            if row.body_bytes and total > max_bytes:
+                over.append(row)
+        for row in over[::-1][:limit]:
+            self._tables.deliveries[row.id] = replace(row, body_bytes=0)
+            self._tables.delivery_bodies.pop(row.id, None)
+        return min(limit, len(over))
+
     async def load(self, delivery_id: UUID) -> WebhookDelivery | None:
         await self._round_trip()
         return self._tables.deliveries.get(delivery_id)

@@ -100,6 +100,10 @@ class DeliveryStore(Protocol):
         """Keep what belongs to agents that are there, and let go what is too much of each; how many."""
         ...
 
+    async def trim(self, workspace_id: UUID, *, max_bytes: int, limit: int) -> int:
+        """Let go the oldest bodies of a workspace beyond so many bytes, and keep their rows; how many."""
+        ...
+
     async def load(self, delivery_id: UUID) -> WebhookDelivery | None: ...
     async def body(self, delivery_id: UUID) -> bytes | None:
         """The raw bytes; None where they are not kept."""

@@ -47,7 +47,7 @@ class FramePlace(msgspec.Struct, frozen=True, order=True, gc=False):
 NO_AGENT: Final = UUID(int=0)
 EVERYBODY: Final = UUID(int=0)
 """The scope of what is the whole platform's."""
-CHANGES_KEEP_MS: Final = 600_000
+PAGE_CHANGES_KEEP_MS: Final = 600_000
 """How long it is known which rows of pages have changed; an open page asks every few seconds."""
 _MINUTE_MS: Final = 60_000
 PLACE: Final = r"^([0-9]{1,19})-([0-9a-f]{32})-([0-9]{1,19})$"
@@ -127,8 +127,8 @@ class FrameStore(Protocol):
     async def has_changed(self, scope_ids: Collection[UUID], *, after: FramePlace, upto: FramePlace) -> bool:
         """Whether rows that pages show were changed by commits between two places; frames do not count.
 
-        Scopes are workspaces, tenants and ``EVERYBODY``. What is longer ago than ``CHANGES_KEEP_MS`` is not
-        known any more.
+        Scopes are workspaces, tenants and ``EVERYBODY``. What is longer ago than ``PAGE_CHANGES_KEEP_MS`` is
+        not known any more.
         """
         ...
 

@@ -59,6 +59,17 @@ WITH over AS (
 )
 DELETE FROM webhook_bodies WHERE delivery_id IN (SELECT id FROM over)
 """
+_TRIM = """
+WITH over AS (
+    UPDATE webhook_deliveries SET body_bytes = 0 WHERE id IN (
+        SELECT d.id FROM (
+            SELECT id, at, sum(body_bytes) OVER (ORDER BY at DESC, id DESC) AS total
+              FROM webhook_deliveries WHERE workspace_id = $1 AND body_bytes > 0) d
+         WHERE d.total > $2 ORDER BY d.at, d.id LIMIT $3)
+    RETURNING id
+)
+DELETE FROM webhook_bodies WHERE delivery_id IN (SELECT id FROM over)
+"""
 _SETTLE = """
 UPDATE webhook_deliveries
    SET verdict = $2, code = $3, reason = $4, detail = $5, event_id = $6, replays = replays + 1,
@@ -108,6 +119,10 @@ class PostgresDeliveries(PostgresStore):
             return len(mine)
 
         return await self._database.change(work)
+
+    async def trim(self, workspace_id: UUID, *, max_bytes: int, limit: int) -> int:
+        done = await self._database.change(lambda c: c.execute(_TRIM, workspace_id, max_bytes, limit))
+        return int(done.split()[-1])
 
     async def load(self, delivery_id: UUID) -> WebhookDelivery | None:
         return DELIVERIES.maybe(await self._row(f"{_SELECT} WHERE id = $1", delivery_id))

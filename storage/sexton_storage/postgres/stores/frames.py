@@ -7,9 +7,9 @@ from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.schema import FRAMES
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.records.frames import (
-    CHANGES_KEEP_MS,
     NO_AGENT,
     PAGE_BYTES,
+    PAGE_CHANGES_KEEP_MS,
     Frame,
     FramePlace,
     WorkspaceFrames,
@@ -170,7 +170,7 @@ class PostgresFrames(PostgresStore):
         if pruned < limit:
             many = await self._database.read(lambda c: c.execute(_PRUNE_MANY, keep_frames, limit - pruned))
             pruned += _count(many)
-        await self._database.read(lambda c: c.execute(_FORGET_CHANGES, CHANGES_KEEP_MS))
+        await self._database.read(lambda c: c.execute(_FORGET_CHANGES, PAGE_CHANGES_KEEP_MS))
         return pruned
 
 
