@@ -11,8 +11,9 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import FAILED, USAGE, Fault
-from sexton_cli.lookups import first_of, segment, workspace_path
+from sexton_cli.lookups import segment, workspace_path
 from sexton_cli.output import Column, moment
+from sexton_cli.paged_lists import PagedList, paged
 
 JOB: Final[Mapping[str, type]] = {"job_id": str, "kind": str, "status": str, "total": int, "done": int}
 OVER: Final = frozenset({"done", "stopped", "failed"})
@@ -30,28 +31,24 @@ COLUMNS: Final = (
 )
 
 
+def _shown(row: Row, _: Mapping[str, str]) -> Row:
+    return {**row, "created": moment(row.get("created_at"))}
+
+
+_JOBS: Final = PagedList("jobs", JOB, COLUMNS, _shown)
+
+
 @click.group("jobs")
 def jobs() -> None:
     """List bulk jobs, see how far one is, pause it, let it go on, or stop it."""
 
 
 @jobs.command("list")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="The most to list."
-)
-@click.option("--cursor", help="Go on where an earlier list ended: its next_cursor.")
+@paged(20)
 @calling
 def list_(caller: Caller, *, limit: int, cursor: str | None) -> None:
     """List the workspace's bulk jobs, newest first."""
-    with caller.client() as client:
-        path = f"{workspace_path(caller, client)}/jobs"
-        found = first_of(client, path, {"cursor": cursor}, JOB, limit)
-    if caller.output.as_json:
-        caller.output.document({"items": found.items, "next_cursor": found.next_cursor})
-        return
-    caller.output.table(COLUMNS, [{**row, "created": moment(row.get("created_at"))} for row in found.items])
-    if found.next_cursor is not None:
-        caller.output.note(f"There are more: raise --limit, or go on with --cursor {found.next_cursor}")
+    _JOBS.tell(caller, limit=limit, cursor=cursor)
 
 
 @jobs.command()
