@@ -1,8 +1,6 @@
 """The schema is brought up to date apart from the server, whose role may create nothing."""
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from sexton_cli.exits import CONFIG, OK, UNAVAILABLE
 from sexton_storage.embedded.roles import as_superuser
 from sexton_storage.postgres.migrate import shipped_migrations
 from tests.worlds.nodes import open_nodes
+from tests.worlds.shell import run_command
 
 ROLE = "sexton_guest"
 EMPTY = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public"
@@ -43,10 +42,8 @@ def guest_dsn(postgres_dsn: str) -> Iterator[str]:
 
 
 def _sexton(tmp_path: Path, command: str, dsn: str, *options: str) -> tuple[int, str, list[str]]:
-    words = [sys.executable, "-m", "sexton_cli.main", command, "--data", str(tmp_path / "data")]
-    ended = subprocess.run(
-        [*words, "--database-url", dsn, *options], capture_output=True, text=True, timeout=60, check=False
-    )
+    words = [command, "--data", str(tmp_path / "data"), "--database-url", dsn, *options]
+    ended = run_command(words, {"PATH": "/usr/bin:/bin"})
     faults = [line for line in ended.stderr.splitlines() if line.startswith("sexton: ")]
     assert "Traceback" not in ended.stderr
     return ended.returncode, ended.stdout, faults

@@ -1,8 +1,6 @@
 """The sign-in link of a start, and what it leads to, over stops and crashes of a real server."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
@@ -10,6 +8,7 @@ import pytest
 
 from tests.fakes.login_terminal import Party
 from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.shell import run_command
 
 SESSIONS = "/v1/auth/sessions"
 OURS = {"sec-fetch-site": "same-origin"}
@@ -83,15 +82,7 @@ def test_a_mistake_about_whom_to_trust_stops_the_start(
     file = data / "identity.toml"
     file.write_text(text)
     file.chmod(mode)
-    ended = subprocess.run(
-        [sys.executable, "-m", "sexton_cli.main", "serve", "--data", str(data), "--port", "0"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": "/usr/bin:/bin"},
-        timeout=120,
-    )
+    ended = run_command(["serve", "--data", str(data), "--port", "0"], {"PATH": "/usr/bin:/bin"})
     assert ended.returncode == 78, ended.stderr
 
     last = ended.stderr.splitlines()[-1]

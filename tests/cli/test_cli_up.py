@@ -2,8 +2,6 @@
 
 import socket
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
@@ -15,22 +13,15 @@ from sexton_cli.commands import server as commands
 from sexton_cli.up import UpSettings
 from tests.worlds.cluster_template import put_cluster
 from tests.worlds.server_process import ServerProcess, open_server
+from tests.worlds.shell import Ended, run_command
 
 CONFIG = 78
 UNAVAILABLE = 69
 
 
-def sexton(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def sexton(*words: str, **environment: str) -> Ended:
     """Run a command that is to end by itself."""
-    return subprocess.run(
-        [sys.executable, "-m", "sexton_cli.main", *words],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": "/usr/bin:/bin", **environment},
-        timeout=120,
-    )
+    return run_command(words, {"PATH": "/usr/bin:/bin", **environment})
 
 
 async def test_the_ready_file_holds_all_that_a_script_needs_and_is_its_owners_alone(tmp_path: Path) -> None:

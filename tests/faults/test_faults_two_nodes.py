@@ -1,6 +1,5 @@
 """Two servers on one PostgreSQL: what one of them began the other goes on with, and nothing is done twice."""
 
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import trio
 from sexton_cli.exits import CONFIG
 from tests.worlds.nodes import USAGE, Node, open_nodes
 from tests.worlds.server_process import open_server
+from tests.worlds.shell import run_command
 
 AGENTS, MESSAGES = 12, 6
 RENEWALS = 25
@@ -113,9 +113,9 @@ async def test_a_server_whose_keys_do_not_open_the_database_says_so_and_ends(
     options = ("--database-url", postgres_dsn, "--port", "0", "--runners", "0")
     (tmp_path / "first").mkdir()
     async with open_server(tmp_path / "first", *options):
-        words = [sys.executable, "-m", "sexton_cli.main", "up", "--data", str(tmp_path / "other"), *options]
-        ended = await trio.run_process(words, check=False, capture_stderr=True, capture_stdout=True)
-    [line] = ended.stderr.decode().splitlines()
+        words = ["up", "--data", str(tmp_path / "other"), *options]
+        ended = await trio.to_thread.run_sync(run_command, words, {"PATH": "/usr/bin:/bin"})
+    [line] = ended.stderr.splitlines()
 
     assert ended.returncode == CONFIG
     assert line.startswith("sexton: UZ-STARTUP-002: the master keys of this folder do not open")

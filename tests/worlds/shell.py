@@ -42,18 +42,7 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str | None = None, **environment: str) -> Ended:
         """Run to the end; without ``stdin`` there is nothing to read."""
-        if can_be_warm(self.environment | environment):
-            return _run_warm(words, stdin, self.environment | environment)
-        source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
-        return subprocess.run(
-            [*COMMAND, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-            env=self.environment | environment,
-            timeout=PATIENCE_S,
-            **source,
-        )
+        return run_command(words, self.environment | environment, stdin=stdin)
 
     def json(self, *words: str, **rest: Any) -> Any:
         """The one document that the command writes; it has to succeed, and be silent otherwise."""
@@ -140,6 +129,22 @@ class Terminal:
             return False
         self.screen += piece.decode(errors="replace")
         return bool(piece)
+
+
+def run_command(words: Sequence[str], environment: Mapping[str, str], *, stdin: str | None = None) -> Ended:
+    """Run ``sexton`` to its end with these variables alone; without ``stdin`` there is nothing to read."""
+    if can_be_warm(environment):
+        return _run_warm(words, stdin, environment)
+    source: dict[str, Any] = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
+    return subprocess.run(
+        [*COMMAND, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=PATIENCE_S,
+        **source,
+    )
 
 
 def _run_warm(words: Sequence[str], stdin: str | None, environment: Mapping[str, str]) -> Ended:
