@@ -22,7 +22,7 @@ from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embed
 from sexton_storage.embedded.roles import as_superuser
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
-from tests.sharing import ByFile
+from tests.sharing import ByFile, import_in_turn
 from tests.thorough import examples
 from tests.worlds.cluster_template import PLACE_VARIABLE, put_cluster
 
@@ -64,6 +64,14 @@ def pytest_configure() -> None:
     gc.set_threshold(*COLLECT_AFTER)
     settings.register_profile("sexton", settings(), max_examples=examples(100))
     settings.load_profile("sexton")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Where several processes collect all tests, have them share the work of it."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is not None and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        import_in_turn(Path(__file__).parent, worker)
 
 
 def pytest_collection_finish() -> None:
