@@ -63,7 +63,7 @@ def make() -> dict[str, str]:
     )
     environment.filters["repr"] = repr
     shared: dict[str, Any] = {"groups": groups, "words": words, "objects": objects, "operations": operations}
-    shared["codes"] = [(constant(code), code, row) for code, row in document["x-error-codes"].items()]
+    shared["codes"] = [(constant(code), code, cause) for code, cause in document["x-error-codes"].items()]
     made: dict[str, tuple[str, dict[str, Any]]] = {
         "codes": ("codes", {}),
         "models": ("models", {}),

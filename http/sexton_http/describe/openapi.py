@@ -150,11 +150,7 @@ def make_document(operations: Sequence[Operation], base_url: str) -> dict[str, A
                 "press": {"type": "apiKey", "in": "header", "name": "X-Slack-Signature"},
             },
         },
-        "x-error-codes": {
-            row.code: {"status": row.status, "cause": row.cause}
-            for row in CODES.values()
-            if row.shown != (Shown.STARTUP,)
-        },
+        "x-error-codes": {row.code: row.cause for row in CODES.values() if row.shown != (Shown.STARTUP,)},
     }
     check_names(components)
     keep_used(document)
