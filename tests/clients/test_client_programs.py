@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 def environment(server: ServerProcess) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(ROOT / "clients" / "python"),
         "SEXTON_BASE_URL": server.ready["base_url"],
         "SEXTON_TOKEN": server.ready["api_key"],
         "SEXTON_WORKSPACE": server.ready["workspace_id"],
@@ -106,6 +108,12 @@ def test_the_guides_commands_print_what_it_says(guided: str) -> None:
     assert list(differences(GUIDE.read_text(), "bash", guided)) == [], guided
 
 
+def test_the_guides_python_prints_what_it_says(guided: str, server: ServerProcess, tmp_path: Path) -> None:
+    printed = run_guide([sys.executable, "-c", program(GUIDE.read_text(), "python")], server, tmp_path)
+
+    assert list(differences(GUIDE.read_text(), "python", printed)) == [], printed
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_typescript_of_a_page_prints_what_it_says(
     page: Path, installed: Path, guided: str, server: ServerProcess
@@ -123,7 +131,7 @@ def test_each_section_of_the_guide_shows_each_language() -> None:
         (section.splitlines()[0], language)
         for section in sections
         if section.splitlines()[0] != "From a browser"
-        for language in ("bash", "ts")
+        for language in ("bash", "python", "ts")
         if not blocks(section, language)
     ]
 
