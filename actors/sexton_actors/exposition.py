@@ -90,6 +90,9 @@ class OperatorsCollector(Collector):
             meters.deliveries,
             "outcome",
         )
+        yield _counter(
+            "canaries_ended", "Trials of versions that their guard ended", meters.canaries, "outcome"
+        )
         yield _counter("bulk_events", "Events that bulk jobs dealt with here", meters.bulk, "outcome")
         indexed = CounterMetricFamily("sexton_words_indexed", "Events whose words were written to the index")
         indexed.add_metric([], meters.indexed)

@@ -140,6 +140,29 @@ def after_files(lending: Json, files: Files, now: int) -> Json:
     return kept_as(_after(kept.get(name), name, asked, files, now) for name in lent_names(files.manifest))
 
 
+def joined_files(lending: Json, files: Files, now: int) -> Json:
+    """The record's grants while files are tried out beside the active ones: both have what they name."""
+    kept, asked = grants_in(lending), reach_of(files.manifest)
+    beside = {
+        name: _after(kept.get(name), name, _joined(kept.get(name), asked), files, now)
+        for name in lent_names(files.manifest)
+    }
+    return kept_as({**kept, **beside}.values())
+
+
+def _joined(grant: CredentialGrant | None, asked: Reach) -> Reach:
+    if grant is None or covers(grant.reach, asked):
+        return asked if grant is None else grant.reach
+    hosts = {*grant.reach.hosts, *asked.hosts}
+    return Reach(tuple(sorted(hosts)), tuple(sorted({*grant.reach.tools, *asked.tools})))
+
+
+def without_candidate(lending: Json, manifest: Manifest) -> Json:
+    """The record's grants once the active files are alone again: what only others named is gone."""
+    kept, names = grants_in(lending), lent_names(manifest)
+    return kept_as(kept[name] for name in names if name in kept)
+
+
 def _after(grant: CredentialGrant | None, name: str, asked: Reach, files: Files, now: int) -> CredentialGrant:
     if files.may_grant:
         return _granted_with_files(grant, name, asked, files.by, now)

@@ -46,6 +46,7 @@ MAX_TOLD_BYTES: Final = 1 << 40
 """A runner is believed so far about one frame."""
 TRANSCRIPTS: Final = ("bytes", "cut")
 FILE_MOVES: Final = ("moved", "failed", "removed", "stray")
+CANARIES: Final = ("promoted", "withdrawn")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
 
 
@@ -81,6 +82,8 @@ class Meters:
         """Bytes of transcripts that were taken, and attempts that reached their bound."""
         self.file_moves: Counter[str] = Counter(dict.fromkeys(FILE_MOVES, 0))
         """Contents that went to the store of files, or were deleted there, by outcome."""
+        self.canaries: Counter[str] = Counter(dict.fromkeys(CANARIES, 0))
+        """Trials of versions that their guard ended here, by what became of the candidate."""
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""

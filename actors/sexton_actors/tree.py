@@ -17,6 +17,7 @@ from sexton_actors.hub.actor import Hub
 from sexton_actors.jobs.actor import JobActor
 from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
+from sexton_actors.periodic.canary_rounds import CanaryRounds
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
 from sexton_actors.periodic.delivery_rounds import DeliveryRounds
@@ -111,6 +112,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(ChatRounds, ChatRounds),
                 one(JobRounds, JobRounds),
                 one(FailureRounds, FailureRounds),
+                one(CanaryRounds, CanaryRounds),
                 one(WordIndexer, WordIndexer),
                 one(DeliveryRounds, DeliveryRounds),
                 one(MemoryKeeper, MemoryKeeper),

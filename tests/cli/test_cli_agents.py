@@ -93,6 +93,16 @@ def test_a_folder_without_its_files_or_with_no_text_says_so(bare_shell: Shell, t
 # --- an agent's life ----------------------------------------------------------------------------------------
 
 
+def refused_trials(shell: Shell) -> None:
+    """What an agent of one version says to those who would try one out."""
+    active = shell("agent", "canary", "start", "echo", "1", "--share", "5", "--max-cost", "0.01")
+
+    assert "was ever on trial" in shell("agent", "canary", "status", "echo").stdout
+    assert (active.returncode, "UZ-HARNESS-003" in active.stderr) == (1, True)
+    assert "UZ-REQ-009" in shell("agent", "canary", "promote", "echo", "--yes").stderr
+    assert shell("agent", "canary", "withdraw", "echo").returncode == 1
+
+
 def test_an_agent_is_installed_steered_looked_at_and_deleted(
     server: ServerProcess, shell: Shell, tmp_path: Path
 ) -> None:
@@ -132,6 +142,8 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(
     assert shell("agent", "diff", "echo", "1").stdout == "The files are the same.\n"
     assert "by version 1 from its next lease" in shell("agent", "roll-back", "echo", "1", "--yes").stdout
     assert shell("agent", "diff", "echo", "7").returncode == 2
+
+    refused_trials(shell)
     assert shell("agent", "forget", "echo", "a/b?c", "--yes").stdout == "Agent echo has forgotten 'a/b?c'.\n"
     assert shell.json("agent", "memories", "echo")["total"] == 0
 

@@ -37,6 +37,7 @@ BODIES: dict[str, Any] = {
     # What is another's is looked for when the body has been read, too.
     "change_zombie": {"status": "stopped"},
     "steer_zombie": {"message": "hello"},
+    "start_canary": {"agent_version": 1, "share": 10},
     "begin_workspace_upload": {"sha256": "0" * 64, "size": 1},
     "change_api_key": {"active": False},
     "verify_webhook": {"headers": {}, "body": ""},

@@ -2,6 +2,7 @@
 
 from typing import Final, NamedTuple
 
+from sexton_actors.canaries.record import canary_on_trial
 from sexton_actors.loans import unlent
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol import queue as m
@@ -151,11 +152,22 @@ async def _version(
     active = active_version(zombie, manifest)
     if asked is None:
         return active, None
+    if asked.trial_id is not None:
+        return await _candidate(queue, zombie, active, asked), None
     version = await queue.version(asked.version)
     fault = version.detail if isinstance(version, Refusal) else fault_of(zombie, version)
     if isinstance(version, Refusal) or fault is not None:
         return active, _Fault(VERSION_LOST, fault or "")
     return version, None
+
+
+async def _candidate(queue: QueueState, zombie: Zombie, active: RunVersion, asked: Asked) -> RunVersion:
+    """The candidate while its trial goes on and it can be run, else the active version: the event is run."""
+    canary = canary_on_trial(zombie.canary)
+    if canary is None or canary.id != asked.trial_id:
+        return active
+    version = await queue.version(asked.version)
+    return active if isinstance(version, Refusal) or fault_of(zombie, version) else version
 
 
 async def _models(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ModelChain:

@@ -5,9 +5,17 @@ from typing import Any, assert_never
 from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import zombie as m
 from sexton_actors.protocol.attributed import Attributed
+from sexton_actors.protocol.canary import (
+    CanaryMessage,
+    JudgeCanary,
+    PromoteCanary,
+    StartCanary,
+    WithdrawCanary,
+)
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_actors.zombie import status
+from sexton_actors.zombie.canaries import Canaries
 from sexton_actors.zombie.configuration import Configuration
 from sexton_actors.zombie.credential_grants import decide_credential
 from sexton_actors.zombie.deliveries import Deliveries
@@ -44,7 +52,8 @@ WakingMessage = (
 StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken | m.DecideCredential
 ConfigurationMessage = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 ProposalMessage = m.Propose | m.ApproveProposal | m.RejectProposal
-Message = m.Install | WakingMessage | StatusMessage | ConfigurationMessage | ProposalMessage
+Asking = StatusMessage | ConfigurationMessage | ProposalMessage | CanaryMessage
+Message = m.Install | WakingMessage | Asking
 
 
 class ZombieActor(Actor):
@@ -64,6 +73,7 @@ class ZombieActor(Actor):
         self._follow_ups = FollowUps(self._held, self._waker)
         self._configuration = Configuration(self._held)
         self._proposals = Proposals(self._held, self._configuration)
+        self._canaries = Canaries(self._held, self._configuration)
 
     async def on_receive(self, message: Message) -> Any:
         """Dispatch; the record is looked at again when it may be stale."""
@@ -109,9 +119,7 @@ class ZombieActor(Actor):
             return await self._deliveries.deliver_again(zombie, manifest, message)
         return await self._firings.run_now(zombie, manifest, message)
 
-    async def _asked(
-        self, zombie: Zombie | None, message: StatusMessage | ConfigurationMessage | ProposalMessage
-    ) -> Any:
+    async def _asked(self, zombie: Zombie | None, message: Asking) -> Any:
         match message:
             case m.ChangeStatus() | m.Pause() | m.RotateToken() | m.Remove() | m.DecideCredential():
                 return await self._change(message)
@@ -119,6 +127,8 @@ class ZombieActor(Actor):
                 return await self._configure(message)
             case m.Propose() | m.ApproveProposal() | m.RejectProposal():
                 return self._held.unknown() if zombie is None else await self._decide(zombie, message)
+            case StartCanary() | PromoteCanary() | WithdrawCanary() | JudgeCanary():
+                return await self._canaries.receive(message)
             case _:
                 assert_never(message)
 

@@ -6,12 +6,15 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from sexton_actors.canaries.transitions import Ending
 from sexton_actors.loans import Files, after_files, changed_frames
 from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
+from sexton_actors.run_versions import RunVersion
 from sexton_actors.zombie import transitions, versions
+from sexton_actors.zombie.canary_ends import ended_by_activation
 from sexton_actors.zombie.compiled_version import Compiled
 from sexton_actors.zombie.record import Decision, HeldZombie
 from sexton_actors.zombie.transitions import Change, Unchanged
@@ -26,6 +29,8 @@ class Next(msgspec.Struct, frozen=True):
 
     compiled: Compiled
     proposal: Proposal | None = None
+    ending: Ending | None = None
+    """How the trial of this version ends with it."""
 
 
 class Activator(msgspec.Struct, frozen=True):
@@ -108,10 +113,20 @@ class Configuration:
             lending = after_files(zombie.lending, Files(manifest, by, activator.may_grant), now)
             change = transitions.reconfigure(before, chosen.compiled, secrets.hashes, by, now)
             granted = changed_frames(zombie.id, zombie.lending, lending, by, now)
+            config = chosen.compiled.config
+            version = RunVersion(config.id, config.revision, manifest)
+            trial = await ended_by_activation(world, zombie, version, by=by, ending=chosen.ending, now=now)
             return replace(
                 change,
-                zombie=replace(change.zombie, version=zombie.version + 1, lending=lending),
-                frames=(*(asked.frames if isinstance(asked, Change) else ()), *change.frames, *granted),
+                zombie=replace(
+                    change.zombie, version=zombie.version + 1, lending=lending, canary=trial.canary
+                ),
+                frames=(
+                    *(asked.frames if isinstance(asked, Change) else ()),
+                    *change.frames,
+                    *granted,
+                    *trial.frames,
+                ),
                 proposal=chosen.proposal,
             )
 

@@ -64,6 +64,8 @@ class WakeUp(msgspec.Struct, frozen=True):
     """The number of the agent's version that it is to run under; None: the one that is active then."""
     trial_id: UUID | None = None
     """The trial of a version that it counts in."""
+    repeats: Event | None = None
+    """The event that it is the replay of."""
     event_id: UUID | None = None
     """What the event is to be called, where something was kept for it before; None: it gets a new id."""
 

@@ -9,6 +9,8 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.backlog import may_wait
+from sexton_actors.canaries.record import canary_on_trial
+from sexton_actors.canaries.sides import side_of
 from sexton_actors.entitlements import Entitled
 from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_before_lease, killed
 from sexton_actors.gate_requests.evidence import evidence_of
@@ -133,7 +135,9 @@ class Waker:
             first_kept = await self.kept_before(waking.dedup_key, waking.body_key)
             return first_kept or self._refuse_full(full, waking, webhook=webhook)
         budgets = (manifest.budget_daily_nanos, manifest.budget_monthly_nanos)
-        write = transitions.append(zombie, waking, waking.event_id or world.new_id(), budgets, now)
+        event_id = waking.event_id or world.new_id()
+        waking = _sided(zombie, waking, event_id)
+        write = transitions.append(zombie, waking, event_id, budgets, now)
         write = msgspec.structs.replace(write, events_limit=entitled.limits.events_per_day)
         if waking.asked_version is not None:
             version = await self._held.version(waking.asked_version)
@@ -332,6 +336,16 @@ class Replies:
         if self._fault is not None:
             raise self._fault
         return self._then([reply for reply in self._replies if reply is not None])
+
+
+def _sided(zombie: Zombie, waking: WakeUp, event_id: UUID) -> WakeUp:
+    """On its side of the trial that goes on; who asks for a version is on neither."""
+    canary = canary_on_trial(zombie.canary)
+    if canary is None or waking.asked_version is not None:
+        return waking
+    key = waking.repeats.id.bytes if waking.repeats else waking.dedup_key or event_id.bytes
+    side = side_of(canary, key, waking.repeats)
+    return msgspec.structs.replace(waking, trial_id=side.trial_id, asked_version=side.asked_version)
 
 
 def _source(write: AppendEvent) -> str:

@@ -75,6 +75,20 @@ def roll_back(caller: Caller, *, name: str, version: str, yes: bool) -> None:
     caller.output.say(f"Agent {name} works by version {version} from its next lease on.")
 
 
+def version_number(caller: Caller, client: Client, name: str, version: str) -> int:
+    """The number of a version that is named by its number or id. Raises Fault where there is none."""
+    if not is_id(version):
+        if version.isascii() and version.isdigit():
+            return int(version)
+        raise _unknown(name, version)
+    workspace = workspace_path(caller, client)
+    query = {"agent_id": agent_id(client, workspace, name)}
+    for row in walk(client, f"{workspace}/harness/versions", query, VERSION):
+        if row["config_version_id"] == version:
+            return int(row["version"])
+    raise _unknown(name, version)
+
+
 def _id_of(client: Client, workspace: str, name: str, version: str) -> str:
     """Raises Fault where the agent has no such version."""
     if is_id(version):
@@ -83,7 +97,11 @@ def _id_of(client: Client, workspace: str, name: str, version: str) -> str:
     for row in walk(client, f"{workspace}/harness/versions", query, VERSION):
         if str(row["version"]) == version:
             return str(row["config_version_id"])
-    raise Fault(
+    raise _unknown(name, version)
+
+
+def _unknown(name: str, version: str) -> Fault:
+    return Fault(
         f"agent {name} has no version {version!r}",
         f"'sexton agent versions {name}' lists them.",
         status=USAGE,

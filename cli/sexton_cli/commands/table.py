@@ -150,6 +150,10 @@ AGENT_COMMANDS: Final[Mapping[str, Entry]] = {
         "agent_versions:roll_back",
         "Make a VERSION (its number or id) of an agent's files the active one again, from its next lease on.",
     ),
+    "canary": Entry(
+        "agent_canary:canary",
+        "Try a version of an agent's files on a share of its events; promote or withdraw it.",
+    ),
     "memories": Entry("memories:memories", "Show what an agent remembers, newest first."),
     "forget": Entry("memories:forget", "Make an agent forget the entry under this KEY."),
 }

@@ -2636,6 +2636,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the newest trial of one of the agent's versions, with what came of both sides' runs. */
+        get: operations["get_canary"];
+        put?: never;
+        /** Try out one of an agent's versions on a share of its events; one at a time. */
+        post: operations["start_canary"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary/promote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make the version that is on trial the active one, from the agent's next lease on. */
+        post: operations["promote_canary"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End the trial: all events go to the active version again, those that wait for the candidate too. */
+        post: operations["withdraw_canary"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/credential-grants/{credential}": {
         parameters: {
             query?: never;
@@ -3306,6 +3358,90 @@ export interface components {
         };
         /** @enum {unknown} */
         CallerKind: "api_key" | "user";
+        /** @description What came of one side's runs that ended as processed, agent_error or dead_lettered. */
+        CanaryCounts: {
+            agent_version: number;
+            charged_nanos: number;
+            failed: number;
+            mean_cost_nanos: number;
+            mean_score: number | null;
+            runs: number;
+        };
+        CanaryEnding: {
+            /** @default  */
+            reason?: string;
+        };
+        /** @description When the candidate goes back by itself; what is left out is not looked at. */
+        CanaryGuard: {
+            /** @default null */
+            cost_margin_percent?: number | null;
+            /** @default null */
+            failure_margin_percent?: number | null;
+            /** @default null */
+            max_cost_nanos?: number | null;
+            /** @default null */
+            max_failure_percent?: number | null;
+            /** @default 10 */
+            min_runs?: number;
+            /** @default null */
+            min_score?: number | null;
+            /** @default null */
+            score_margin?: number | null;
+        };
+        CanaryPromoted: {
+            /** Format: uuid */
+            canary_id: string;
+            candidate: components["schemas"]["CanaryCounts"];
+            /** Format: uuid */
+            config_version_id: string;
+            detail: string;
+            ended_at: number | null;
+            ended_by: string | null;
+            guard: unknown;
+            promote_after: number | null;
+            /** Format: uuid */
+            request_id: string;
+            share: number;
+            stable: components["schemas"]["CanaryCounts"];
+            started_at: number;
+            started_by: string;
+            status: components["schemas"]["CanaryStatus"];
+            webhook_urls?: {
+                [key: string]: string;
+            };
+            why: string | null;
+            /** Format: uuid */
+            zombie_id: string;
+        };
+        /** @enum {unknown} */
+        CanarySide: "candidate" | "stable";
+        CanaryState: {
+            canary: components["schemas"]["CanaryView"] | null;
+            /** Format: uuid */
+            request_id: string;
+        };
+        /** @enum {unknown} */
+        CanaryStatus: "on_trial" | "promoted" | "withdrawn";
+        CanaryView: {
+            /** Format: uuid */
+            canary_id: string;
+            candidate: components["schemas"]["CanaryCounts"];
+            /** Format: uuid */
+            config_version_id: string;
+            detail: string;
+            ended_at: number | null;
+            ended_by: string | null;
+            guard: unknown;
+            promote_after: number | null;
+            share: number;
+            stable: components["schemas"]["CanaryCounts"];
+            started_at: number;
+            started_by: string;
+            status: components["schemas"]["CanaryStatus"];
+            why: string | null;
+            /** Format: uuid */
+            zombie_id: string;
+        };
         /** @description What one lease of an event was billed; its slices are the event's metering rows. */
         ChargeItem: {
             charge_type: string;
@@ -3574,6 +3710,9 @@ export interface components {
             agent_version: number | null;
             asked_version: number | null;
             attempts: number;
+            /** Format: uuid */
+            canary_id: string | null;
+            canary_side: components["schemas"]["CanarySide"] | null;
             charged_nanos: number;
             completed_at: number | null;
             created_at: number;
@@ -4514,6 +4653,14 @@ export interface components {
             /** @enum {string} */
             event_type: "PAYMENT_FAILED" | "PAYMENT_RECOVERED" | "DOWNGRADE_TO_FREE";
             reason: string;
+        };
+        /** @description Which version is tried out, on how much, and when that ends by itself. */
+        NewCanary: {
+            agent_version: number;
+            guard?: components["schemas"]["CanaryGuard"];
+            /** @default null */
+            promote_after?: number | null;
+            share: number;
         };
         NewCredential: {
             data: Record<string, unknown>;
@@ -5650,6 +5797,9 @@ export interface components {
             attempts: number;
             cache_write_tokens: number;
             cached_input_tokens: number;
+            /** Format: uuid */
+            canary_id: string | null;
+            canary_side: components["schemas"]["CanarySide"] | null;
             charged_nanos: number;
             completed_at: number | null;
             created_at: number;
@@ -10351,6 +10501,106 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ApprovalToken"];
+                };
+            };
+        };
+    };
+    get_canary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CanaryState"];
+                };
+            };
+        };
+    };
+    start_canary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewCanary"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CanaryView"] & components["schemas"]["Traced"];
+                };
+            };
+        };
+    };
+    promote_canary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CanaryPromoted"];
+                };
+            };
+        };
+    };
+    withdraw_canary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CanaryEnding"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CanaryView"] & components["schemas"]["Traced"];
                 };
             };
         };

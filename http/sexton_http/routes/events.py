@@ -1,6 +1,7 @@
 """Event history, of one agent or of a whole workspace."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
@@ -34,6 +35,11 @@ class Sizes(NamedTuple):
     request: int
     response: int | None
     evidence: int | None
+
+
+class CanarySide(StrEnum):
+    CANDIDATE = "candidate"
+    STABLE = "stable"
 
 
 class EventItem(Shape):
@@ -75,6 +81,10 @@ class EventItem(Shape):
     """The number of the agent's version that ran it, or runs it; null: nobody was given it yet."""
     asked_version: int | None
     """The number of the version that it must be run under; null: whichever is active then."""
+    canary_id: UUID | None
+    """The trial of a version that it came in."""
+    canary_side: CanarySide | None
+    """On which side of it the event is."""
 
 
 class EventPage(Shape):
@@ -209,6 +219,13 @@ def parse_since(text: str | None, now: int) -> int | None:
     )
 
 
+def side_of(event: Event) -> CanarySide | None:
+    """On which side of a trial it is; None: on neither."""
+    if event.trial_id is None:
+        return None
+    return CanarySide.STABLE if event.asked_version is None else CanarySide.CANDIDATE
+
+
 def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventItem:
     return EventItem(
         event_id=event.id,
@@ -242,4 +259,6 @@ def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventI
         retry_at=event.retry_at,
         agent_version=event.ran_version,
         asked_version=event.asked_version,
+        canary_id=event.trial_id,
+        canary_side=side_of(event),
     )

@@ -15,7 +15,9 @@ from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.crons import keep_crons
 from sexton_storage.memory.purge import purge
 from sexton_storage.paging import Page
+from sexton_storage.records.canaries import ON_TRIAL, Tallies, Tally, Trial, counts_in_trial
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
+from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
@@ -76,6 +78,37 @@ class MemoryZombies(MemoryStore):
         await self._round_trip()
         wanted = (zombie_id, revision)
         return next((c for c in self._tables.configs.values() if (c.zombie_id, c.revision) == wanted), None)
+
+    async def trials(self, *, after: UUID | None, limit: int) -> Sequence[Trial]:
+        await self._round_trip()
+        found = [
+            Trial(zombie.id, UUID(zombie.canary["id"]))
+            for zombie in self._tables.zombies.values()
+            if zombie.canary.get("status") == ON_TRIAL and (after is None or zombie.id > after)
+        ]
+        return sorted(found, key=lambda trial: trial.zombie_id)[:limit]
+
+    async def tallies(self, zombie_id: UUID, trial_id: UUID) -> Tallies:
+        await self._round_trip()
+        runs = [
+            event
+            for event in self._tables.events.values()
+            if (event.zombie_id, event.trial_id) == (zombie_id, trial_id) and counts_in_trial(event)
+        ]
+        return Tallies(
+            self._tally([event for event in runs if event.asked_version is not None]),
+            self._tally([event for event in runs if event.asked_version is None]),
+        )
+
+    def _tally(self, runs: Sequence[Event]) -> Tally:
+        scores = [self._tables.scores[event.id].score for event in runs if event.id in self._tables.scores]
+        return Tally(
+            runs=len(runs),
+            failed=sum(event.status is not EventStatus.PROCESSED for event in runs),
+            charged_nanos=sum(event.charged_nanos for event in runs),
+            scored=len(scores),
+            score_sum=sum(scores),
+        )
 
     async def list_configs(
         self, zombie_id: UUID, *, limit: int, before: Page | None = None

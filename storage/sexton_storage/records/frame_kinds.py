@@ -23,6 +23,7 @@ class FrameKind(StrEnum):
     EVENT_COMPLETE = "event_complete"
     STATUS_CHANGED = "status_changed"
     CONFIG_UPDATED = "config_updated"
+    CANARY_CHANGED = "canary_changed"
     WEBHOOK_REJECTED = "webhook_rejected"
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from sexton_storage.documents import Json
 from sexton_storage.paging import Page
+from sexton_storage.records.canaries import Tallies, Trial
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
@@ -47,6 +48,9 @@ class Zombie(msgspec.Struct, frozen=True, gc=False):
     """Which credentials it may be lent, by name; its shape belongs to the actors wing."""
     decides_by_token: bool = True
     """Whether its approval token and its own chat app may approve: an operator or above has set them up."""
+    canary: Json = msgspec.field(default_factory=dict)
+    """The newest trial of one of its versions, empty where there was none; the actors wing's, but for its
+    ``id`` and ``status``."""
 
 
 class ZombieStore(Protocol):
@@ -124,6 +128,14 @@ class ZombieStore(Protocol):
         accounted for. History goes in portions and the record last, so what a crash interrupts can be done
         again.
         """
+        ...
+
+    async def trials(self, *, after: UUID | None, limit: int) -> Sequence[Trial]:
+        """Give the trials that go on, by agent, for a paged walk."""
+        ...
+
+    async def tallies(self, zombie_id: UUID, trial_id: UUID) -> Tallies:
+        """Count the runs of a trial that have ended so far, exactly."""
         ...
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:

@@ -2179,6 +2179,68 @@ class AsyncHarness(AsyncResource):
             query={"against": against},
         )
 
+    async def get_canary(self, agent_id: str, *, workspace_id: str | None = None) -> models.CanaryState:
+        """Show the newest trial of one of the agent's versions, with what came of both sides' runs.
+
+        For an API key or a user token, from the role viewer on.
+        """
+        return await self._transport.call(
+            operations.GET_CANARY,
+            models.CanaryState,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
+        )
+
+    async def start_canary(
+        self,
+        agent_id: str,
+        *,
+        agent_version: int,
+        share: int,
+        guard: models.CanaryGuard | None = None,
+        promote_after: int | None = None,
+        workspace_id: str | None = None,
+    ) -> models.CanaryView:
+        """Try out one of an agent's versions on a share of its events; one at a time.
+
+        The credentials that its files name are granted with this, as by activating it. For an API key or a
+        user token, from the role operator on.
+        """
+        return await self._transport.call(
+            operations.START_CANARY,
+            models.CanaryView,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
+            body={"agent_version": agent_version, "share": share}
+            | given({"guard": guard, "promote_after": promote_after}),
+        )
+
+    async def promote_canary(
+        self, agent_id: str, *, workspace_id: str | None = None
+    ) -> models.CanaryPromoted:
+        """Make the version that is on trial the active one, from the agent's next lease on.
+
+        For an API key or a user token, from the role operator on.
+        """
+        return await self._transport.call(
+            operations.PROMOTE_CANARY,
+            models.CanaryPromoted,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
+        )
+
+    async def withdraw_canary(
+        self, agent_id: str, *, reason: str | None = None, workspace_id: str | None = None
+    ) -> models.CanaryView:
+        """End the trial: all events go to the active version again, those that wait for the candidate too.
+
+        A run of the candidate goes on; should it come back to the queue, the active version does it again.
+        For an API key or a user token, from the role operator on.
+        """
+        return await self._transport.call(
+            operations.WITHDRAW_CANARY,
+            models.CanaryView,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
+            body=given({"reason": reason}),
+        )
+
 
 class AsyncJobs(AsyncResource):
     """Replay or cancel many events by a filter; progress, pause and stop."""

@@ -14,6 +14,8 @@ __all__ = [
     "AnyAdminWish",
     "AnyApproveOrDeny",
     "AnyCallerKind",
+    "AnyCanarySide",
+    "AnyCanaryStatus",
     "AnyConfigStatus",
     "AnyDeliveryAddress",
     "AnyDeliveryVerdict",
@@ -64,6 +66,8 @@ __all__ = [
     "AdminWish",
     "ApproveOrDeny",
     "CallerKind",
+    "CanarySide",
+    "CanaryStatus",
     "ConfigStatus",
     "DeliveryAddress",
     "DeliveryVerdict",
@@ -136,6 +140,11 @@ __all__ = [
     "BillingPlan",
     "BudgetItem",
     "BulkAnswer",
+    "CanaryCounts",
+    "CanaryGuard",
+    "CanaryPromoted",
+    "CanaryState",
+    "CanaryView",
     "ChargeItem",
     "ChargePage",
     "ChargeTotalItem",
@@ -394,6 +403,40 @@ AnyCallerKind: TypeAlias = (
     | Literal[
         "api_key",
         "user",
+    ]
+)
+
+
+class CanarySide(Word):
+    """One of a set of words."""
+
+    CANDIDATE = "candidate"
+    STABLE = "stable"
+
+
+AnyCanarySide: TypeAlias = (
+    CanarySide
+    | Literal[
+        "candidate",
+        "stable",
+    ]
+)
+
+
+class CanaryStatus(Word):
+    """One of a set of words."""
+
+    ON_TRIAL = "on_trial"
+    PROMOTED = "promoted"
+    WITHDRAWN = "withdrawn"
+
+
+AnyCanaryStatus: TypeAlias = (
+    CanaryStatus
+    | Literal[
+        "on_trial",
+        "promoted",
+        "withdrawn",
     ]
 )
 
@@ -1548,6 +1591,72 @@ class BulkAnswer(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class CanaryCounts(Model, frozen=True, kw_only=True):
+    """What came of one side's runs that ended as processed, agent_error or dead_lettered."""
+
+    agent_version: int
+    runs: int
+    failed: int
+    charged_nanos: int
+    mean_cost_nanos: int
+    mean_score: float | None
+
+
+class CanaryGuard(Model, frozen=True, kw_only=True):
+    """When the candidate goes back by itself; what is left out is not looked at."""
+
+    min_runs: int | None = None
+    max_failure_percent: int | None = None
+    failure_margin_percent: int | None = None
+    max_cost_nanos: int | None = None
+    cost_margin_percent: int | None = None
+    min_score: float | None = None
+    score_margin: float | None = None
+
+
+class CanaryPromoted(Model, frozen=True, kw_only=True):
+    canary_id: str
+    zombie_id: str
+    status: CanaryStatus
+    config_version_id: str
+    share: int
+    guard: Any
+    promote_after: int | None
+    candidate: CanaryCounts
+    stable: CanaryCounts
+    started_at: int
+    started_by: str
+    ended_at: int | None
+    ended_by: str | None
+    why: str | None
+    detail: str
+    request_id: str
+    webhook_urls: dict[str, str] | None = None
+
+
+class CanaryState(Model, frozen=True, kw_only=True):
+    canary: CanaryView | None
+    request_id: str
+
+
+class CanaryView(Model, frozen=True, kw_only=True):
+    canary_id: str
+    zombie_id: str
+    status: CanaryStatus
+    config_version_id: str
+    share: int
+    guard: Any
+    promote_after: int | None
+    candidate: CanaryCounts
+    stable: CanaryCounts
+    started_at: int
+    started_by: str
+    ended_at: int | None
+    ended_by: str | None
+    why: str | None
+    detail: str
+
+
 class ChargeItem(Model, frozen=True, kw_only=True):
     """What one lease of an event was billed; its slices are the event's metering rows."""
 
@@ -1788,6 +1897,8 @@ class EventItem(Model, frozen=True, kw_only=True):
     retry_at: int | None
     agent_version: int | None
     asked_version: int | None
+    canary_id: str | None
+    canary_side: CanarySide | None
 
 
 class EventLease(Model, frozen=True, kw_only=True):
@@ -3210,6 +3321,8 @@ class WholeEvent(Model, frozen=True, kw_only=True):
     retry_at: int | None
     agent_version: int | None
     asked_version: int | None
+    canary_id: str | None
+    canary_side: CanarySide | None
     input_tokens: int
     cached_input_tokens: int
     cache_write_tokens: int

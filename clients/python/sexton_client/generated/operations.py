@@ -103,6 +103,7 @@ GET_APPROVAL = Operation("get_approval", "GET", "/v1/workspaces/{workspace_id}/a
 GET_ARTEFACT = Operation("get_artefact", "GET", "/v1/workspaces/{workspace_id}/artefacts/{artefact_id}")
 GET_AUTH_SESSION = Operation("get_auth_session", "GET", "/v1/auth/sessions/{session_id}")
 GET_BALANCE = Operation("get_balance", "GET", "/v1/tenants/me/billing")
+GET_CANARY = Operation("get_canary", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary")
 GET_DELIVERY = Operation(
     "get_delivery", "GET", "/v1/workspaces/{workspace_id}/webhook-deliveries/{delivery_id}"
 )
@@ -218,6 +219,9 @@ PAUSE_SCHEDULE = Operation(
 )
 POLL_LEASES = Operation("poll_leases", "POST", "/v1/runners/me/leases")
 PROBE_CHAT = Operation("probe_chat", "POST", "/v1/workspaces/{workspace_id}/chat/slack/test")
+PROMOTE_CANARY = Operation(
+    "promote_canary", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary/promote"
+)
 PUT_APPLIED = Operation("put_applied", "PUT", "/v1/workspaces/{workspace_id}/applied")
 PUT_CREDENTIAL = Operation("put_credential", "POST", "/v1/workspaces/{workspace_id}/credentials", keyed=True)
 PUT_HARNESS_SOURCE = Operation("put_harness_source", "PUT", "/v1/workspaces/{workspace_id}/harness/source")
@@ -321,6 +325,7 @@ SHOW_VAULT = Operation("show_vault", "GET", "/v1/admin/vault")
 SHOW_WORKSPACE_FILES = Operation(
     "show_workspace_files", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/workspace-files"
 )
+START_CANARY = Operation("start_canary", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary")
 START_WORKSPACE = Operation("start_workspace", "POST", "/v1/runners/me/leases/{lease_id}/workspace")
 STEER_ZOMBIE = Operation(
     "steer_zombie", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/messages", keyed=True
@@ -347,3 +352,6 @@ VIEW_QUEUE = Operation("view_queue", "GET", "/v1/fleet/queue")
 VIEW_SUPERVISOR = Operation("view_supervisor", "GET", "/v1/fleet/supervisor")
 VIEW_TREE = Operation("view_tree", "GET", "/v1/fleet/tree")
 WHOAMI = Operation("whoami", "GET", "/v1/whoami")
+WITHDRAW_CANARY = Operation(
+    "withdraw_canary", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary/withdraw"
+)

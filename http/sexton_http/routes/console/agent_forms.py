@@ -13,6 +13,16 @@ from sexton_http.gateway.operations import NoBody, NoQuery, Operation
 from sexton_http.pages.console import console_form, frame_of, see_page
 from sexton_http.pages.form_actions import FormDecoder, act
 from sexton_http.routes.audit_actions import AUDITED
+from sexton_http.routes.canaries import (
+    VERSION_MAX,
+    CanaryEnding,
+    CanaryGuard,
+    CanaryPromoted,
+    NewCanary,
+    promote_canary,
+    start_canary,
+    withdraw_canary,
+)
 from sexton_http.routes.console.agents import HERE, agent_page
 from sexton_http.routes.grants import GrantPatch, change_grant
 from sexton_http.routes.harness import VersionActivated, VersionWish, activate_harness
@@ -23,15 +33,32 @@ from sexton_http.routes.zombies import NewMessage, ZombiePatch, ZombieTarget, ch
 from sexton_storage.records.improvement import ProposalStatus
 
 DONE: Final = 200
+DIGITS: Final = 10
 
 
 class AgentWish(Body):
     """What the forms of an agent send: what is to be done, and the field that it needs."""
 
-    verb: Literal["steer", "start", "stop", "roll_back", "approve", "reject", "forget", "grant", "revoke"]
+    verb: Literal[
+        "steer",
+        "start",
+        "stop",
+        "roll_back",
+        "approve",
+        "reject",
+        "forget",
+        "grant",
+        "revoke",
+        "try",
+        "promote",
+        "withdraw",
+    ]
     message: str = ""
     """To the agent; why a proposal is rejected."""
     version: str = ""
+    """The id of one to go back to, the number of one to try out."""
+    share: str = ""
+    failures: str = ""
     proposal: str = ""
     key: str = ""
     grant: str = ""
@@ -62,6 +89,13 @@ async def submit_agent(call: Call[NoBody, NoQuery]) -> Answer:
             body = VersionWish(_id(wish.version, "version"))
             active: VersionActivated = await _do(call, activate_harness, body=body)
             return await _configured(call, active)
+        case "try":
+            await _do(call, start_canary, body=_trial(wish))
+        case "promote":
+            promoted: CanaryPromoted = await _do(call, promote_canary)
+            return await _configured(call, promoted)
+        case "withdraw":
+            await _do(call, withdraw_canary, body=CanaryEnding("Withdrawn in the console."))
         case "approve":
             applied: ProposalApproved = await _do(call, approve_proposal, proposal=wish.proposal)
             if applied.status is not ProposalStatus.APPLIED:
@@ -95,7 +129,25 @@ async def _do(
     return await act(asked, call.signed_in, route, body=body, query=query)
 
 
-async def _configured(call: Call[Any, Any], done: VersionActivated | ProposalApproved) -> Answer:
+def _trial(wish: AgentWish) -> NewCanary:
+    """What is tried out; a share of failures that is left out bounds nothing."""
+    failures = None if not wish.failures else _number(wish.failures, "failures", (0, 100))
+    guard = CanaryGuard(max_failure_percent=failures)
+    share = _number(wish.share, "share", (1, 99))
+    return NewCanary(_number(wish.version, "version", (1, VERSION_MAX)), share, guard)
+
+
+def _number(text: str, field: str, bounds: tuple[int, int]) -> int:
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else -1
+    if not bounds[0] <= number <= bounds[1]:
+        detail = f"{field}: a whole number from {bounds[0]} to {bounds[1]}"
+        raise Problem("UZ-REQ-001", detail, facts={"parameter": field})
+    return number
+
+
+async def _configured(
+    call: Call[Any, Any], done: VersionActivated | ProposalApproved | CanaryPromoted
+) -> Answer:
     urls = {} if done.webhook_urls is msgspec.UNSET else dict(done.webhook_urls)
     if all(url.endswith("***") for url in urls.values()):
         return see_page(call, HERE, call.id("zombie_id"))

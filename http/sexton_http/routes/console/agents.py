@@ -20,6 +20,7 @@ from sexton_http.routes.agents import (
     get_agent_profile,
     list_agent_scores,
 )
+from sexton_http.routes.canaries import CanaryState, get_canary
 from sexton_http.routes.console.sample_deliveries import Sample, sample_of
 from sexton_http.routes.credential_grants import CredentialGrantQuery, list_credential_grants
 from sexton_http.routes.events import EventPage, EventQuery, list_zombie_events
@@ -29,6 +30,7 @@ from sexton_http.routes.memories import MemoryQuery, forget_memory, list_memorie
 from sexton_http.routes.proposals import ProposalPage, ProposalQuery, approve_proposal, list_proposals
 from sexton_http.routes.shared.agent_views import ZombiePage, ZombieRecord
 from sexton_http.routes.zombies import ZombieQuery, get_zombie, list_zombies
+from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.records.users import Role
 
@@ -38,6 +40,8 @@ LATEST: Final = 10
 SCORED: Final = 60
 """Runs whose scores are drawn."""
 GRANTS: Final = 50
+CANDIDATES: Final = frozenset({ConfigStatus.COMPILED, ConfigStatus.SUPERSEDED})
+"""Versions that can be tried out."""
 
 
 class Allowed(NamedTuple):
@@ -82,6 +86,7 @@ async def agent_page(
     proposals: ProposalPage = await act(
         as_agent, who, list_proposals, query=ProposalQuery(status=ProposalStatus.PENDING, limit=LATEST)
     )
+    trial: CanaryState = await act(call, who, get_canary)
     memories: MemoryList | None = None
     if may(who, list_memories):
         memories = await act(call, who, list_memories, query=MemoryQuery(limit=LATEST))
@@ -99,6 +104,8 @@ async def agent_page(
         events=events.items,
         versions=versions.items,
         more_versions=versions.next_cursor is not None,
+        canary=trial.canary,
+        candidates=[one for one in versions.items if one.status in CANDIDATES],
         scores=scores.items[::-1],
         proposals=proposals.items,
         memories=memories,

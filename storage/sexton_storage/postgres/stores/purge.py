@@ -36,6 +36,7 @@ HISTORY: Final = (
     "failure_groups",
     "webhook_deliveries",
     "webhook_refusals",
+    "canary_runs",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")

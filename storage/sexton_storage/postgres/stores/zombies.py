@@ -19,6 +19,7 @@ from sexton_storage.postgres.stores.crons import keep_crons
 from sexton_storage.postgres.stores.follow_ups import drop_follow_ups
 from sexton_storage.postgres.stores.improvement import decide_proposal
 from sexton_storage.postgres.stores.purge import purge
+from sexton_storage.records.canaries import Tallies, Tally, Trial
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
@@ -69,6 +70,17 @@ RETURNING requested_at, id, event_id, action_id
 _MARK_LEASE = """
 UPDATE leases SET status = 'cancelling', version = version + 1 WHERE id = $1 AND status = 'active'
 """
+_TRIALS = """
+SELECT id, (canary ->> 'id')::uuid FROM zombies
+ WHERE (canary ->> 'status') = 'on_trial' AND id > $1 ORDER BY id LIMIT $2
+"""
+_TALLIES = """
+SELECT r.candidate, count(*), count(*) FILTER (WHERE r.failed), coalesce(sum(r.charged_nanos), 0)::bigint,
+       count(s.score), coalesce(sum(s.score), 0)
+  FROM canary_runs r LEFT JOIN scores s ON s.event_id = r.event_id
+ WHERE r.zombie_id = $1 AND r.trial_id = $2 GROUP BY r.candidate
+"""
+_BEFORE_ALL = UUID(int=0)
 _SPEND = """
 SELECT coalesce(sum(nanos) FILTER (WHERE day = $2), 0)::bigint, coalesce(sum(nanos), 0)::bigint
   FROM spend WHERE zombie_id = $1 AND day >= $3 AND day < $4
@@ -196,6 +208,15 @@ class PostgresZombies(PostgresStore):
 
     async def delete(self, zombie_id: UUID) -> bool:
         return await purge(self._database, zombie_id)
+
+    async def trials(self, *, after: UUID | None, limit: int) -> Sequence[Trial]:
+        rows = await self._rows(_TRIALS, after or _BEFORE_ALL, limit)
+        return [Trial(row[0], row[1]) for row in rows]
+
+    async def tallies(self, zombie_id: UUID, trial_id: UUID) -> Tallies:
+        rows = await self._rows(_TALLIES, zombie_id, trial_id)
+        sides = {row[0]: Tally(*tuple(row)[1:]) for row in rows}
+        return Tallies(sides.get(True, Tally()), sides.get(False, Tally()))
 
     async def spend(self, zombie_id: UUID, now: int) -> tuple[int, int]:
         day = day_of(now)

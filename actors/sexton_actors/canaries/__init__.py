@@ -1,0 +1,1 @@
+"""A version of an agent that is tried out on a share of its events."""
