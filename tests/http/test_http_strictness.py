@@ -166,7 +166,7 @@ def test_the_patterns_below_are_all_that_are_asked_of_a_request() -> None:
         if '"pattern"' in json.dumps(schema) and name not in shapes
     }
 
-    assert inner == {"PreviewTool", "Problem", "Use"}
+    assert inner == {"AppliedItem", "PreviewTool", "Problem", "Use"}
 
 
 @cache
@@ -200,6 +200,12 @@ async def test_a_name_ends_where_its_pattern_does(world: HttpWorld) -> None:
         f"{world.ws}/spec/preview", {"messages": [{"role": "user", "content": "x"}], "tools": [tool]}
     )
     assert (said(answer), answer.json()["pointer"]) == ((400, "UZ-REQ-001"), "/tools/0/name")
+
+    for key, folder, name in (("a/b\n", "a", "f"), ("a/b", "a\n", "f"), ("a/b", "a", "f\n")):
+        item = {"folder": folder, "fields": {name: "v"}}
+        wish = {"phase": "begin", "revision": 0, "holder": "h", "items": {key: item}}
+        answer = await world.call("PUT", f"{world.ws}/applied", json=wish)
+        assert (said(answer), answer.json()["pointer"][:6]) == ((400, "UZ-REQ-001"), "/items"), item
 
     use = {"in": "header", "name": "authorization\n"}
     answer = await world.post(f"{world.ws}/credentials", {"name": "a", "data": {"a": "b"}, "use": [use]})
