@@ -60,10 +60,10 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 .PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
-	@$(ALONE) $(BIN)/python -m pytest --numprocesses 4 $(ARGS)
+	@$(ALONE) $(BIN)/python -m pytest --numprocesses 6 $(ARGS)
 
 test-thorough: $(TO_CHECK) ## the same with all examples and full crowds, which takes much longer
-	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 4 $(ARGS)
+	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 6 $(ARGS)
 
 # Where the peers cannot be had, only `pgqueuer` fails.
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plot

@@ -19,7 +19,7 @@ from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.http import HttpWorld
 
-MAX_BYTES_A_ROUTE = 2_450
+MAX_BYTES_A_ROUTE = 2_500
 NAME = re.compile(r"[A-Z][A-Za-z0-9]*")
 NOT_ECMA = re.compile(
     r"\\[ZAaQEGzhHRXK]|\(\?(?![:=!]|<[=!]|<[A-Za-z_$])|\(\?P|[*+?}]\+|\\p(?!\{)|\[\[:|\\U|\\x\{"
