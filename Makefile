@@ -60,10 +60,10 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 .PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
-	@$(ALONE) $(BIN)/python -m pytest --numprocesses 6 $(ARGS)
+	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
 test-thorough: $(TO_CHECK) ## the same with all examples and full crowds, which takes much longer
-	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 6 $(ARGS)
+	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
 # Where the peers cannot be had, only `pgqueuer` fails.
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plot
@@ -131,8 +131,8 @@ node: ## tools of JavaScript that read the OpenAPI document, by their lock, wher
 	else echo "npm is not installed; going on without the tools of JavaScript"; fi
 
 clients: $(TO_CHECK) node ## compare the client libraries with the interface (ARGS=--write makes them again)
-	$(BIN)/python -m clients.maker $(ARGS)
-	$(BIN)/python -m scripts.typescript_client $(ARGS)
+	$(BIN)/python -m clients.maker $(filter --write,$(ARGS))
+	$(BIN)/python -m scripts.typescript_client $(filter --write,$(ARGS))
 
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \

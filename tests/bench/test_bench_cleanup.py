@@ -49,22 +49,24 @@ class Running:
 
     def measuring(self) -> int:
         """The process that measures: the child of the one that waits for it."""
-        return min(self._running("bench.leasebench")[1:])
+        return self._running("bench.leasebench")[1]
 
     def _running(self, word: str) -> list[int]:
         """The processes of this run with that in their command, oldest first; zombies have no command."""
-        found = []
+        found: list[tuple[int, int]] = []
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
                 continue
             try:
                 ours = f"TMPDIR={self.folder}".encode() in (folder / "environ").read_bytes()
                 command = (folder / "cmdline").read_bytes()
+                # Numbers begin again at their end, so the lower one may be the younger.
+                started = int((folder / "stat").read_text().rpartition(")")[2].split()[19])
             except OSError:
                 continue
             if ours and command and word.encode() in command:
-                found.append(int(folder.name))
-        return sorted(found)
+                found.append((started, int(folder.name)))
+        return [pid for _, pid in sorted(found)]
 
     def kill_all(self) -> None:
         for pid in self._running(""):

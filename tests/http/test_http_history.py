@@ -42,6 +42,10 @@ FIELDS = {
     "request_bytes",
     "response_bytes",
     "evidence_bytes",
+    "agent_version",
+    "asked_version",
+    "canary_id",
+    "canary_side",
 }
 
 

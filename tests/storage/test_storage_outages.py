@@ -454,10 +454,13 @@ def replace_settings(settings: PostgresSettings, **changes: float) -> PostgresSe
     return PostgresSettings(**(values | changes))
 
 
-async def test_a_lost_race_is_no_fault(storage: PostgresStorage) -> None:
-    world = await StorageWorld(storage).found()
-    lease = await world.lease()
-    await world.renew(lease)
+async def test_a_lost_race_is_no_fault(postgres_dsn: str) -> None:
+    async with open_postgres_storage(postgres_dsn) as storage:
+        world = await StorageWorld(storage).found()
+        lease = await world.lease()
+        await world.renew(lease)
+        second = await storage.journal.write(world.renewal(lease))
+        retries = storage.journal.statistics().hot.retries
 
-    assert isinstance(await storage.journal.write(world.renewal(lease)), Lost)
-    assert storage.journal.statistics().hot.retries == 0
+    assert isinstance(second, Lost)
+    assert retries == 0

@@ -65,8 +65,8 @@ def bounded_document(document: Mapping[str, Any]) -> dict[str, Any]:
     >>> bounded_document({"text": "short"})
     {'text': 'short'}
     >>> cut = bounded_document({"text": "x" * 100_000})
-    >>> len(cut["text"]), cut["text"][-28:]
-    (8028, '… [92000 more characters]')
+    >>> len(cut["text"]), cut["text"][-25:]
+    (8025, '… [92000 more characters]')
     """
     whole = dict(document)
     for most in _STEPS:
