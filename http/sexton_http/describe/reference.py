@@ -6,7 +6,7 @@ Run as ``python -m sexton_http.describe.reference DIR``.
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -118,11 +118,17 @@ def _fields(shape: Any, document: dict[str, Any]) -> str:
     )
 
 
+def tools_page() -> str:
+    """What assistants may use, as a page."""
+    return reference_page(make_tools(OPERATIONS, make_document(OPERATIONS, "")), MADE)
+
+
+PAGES: Final = {"errors.md": errors_page, "http.md": http_page, "mcp-tools.md": tools_page}
+
+
 def write(folder: Path) -> None:
-    (folder / "errors.md").write_text(errors_page(), encoding="utf-8")
-    (folder / "http.md").write_text(http_page(), encoding="utf-8")
-    tools = make_tools(OPERATIONS, make_document(OPERATIONS, ""))
-    (folder / "mcp-tools.md").write_text(reference_page(tools, MADE), encoding="utf-8")
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":
