@@ -1,6 +1,7 @@
 /** What programs import. */
 
-export { Sexton, type StreamName } from "./client.js";
+export type { StreamName } from "./calls.js";
+export { Sexton } from "./client.js";
 export { CODES, type ErrorCode } from "./codes.js";
 export {
   ConflictError,

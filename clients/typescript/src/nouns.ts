@@ -1,12 +1,12 @@
 /** The common calls by noun and verb, as the command line has them. Each is one operation of the interface. */
 
-import type { Sexton } from "./client.js";
+import type { Calls } from "./calls.js";
 import type { Frame, StreamOptions } from "./stream.js";
 import type { CallOptions } from "./transport.js";
 import type { Answer, BodyOf, Query } from "./types.js";
 import { untilEnded, type WaitOptions } from "./wait.js";
 
-export const agents = (client: Sexton) => ({
+export const agents = (client: Calls) => ({
   list: (query: Query<"list_zombies"> = {}, options?: CallOptions) => client.list("list_zombies", query, options),
   get: (zombie_id: string, options?: CallOptions) => client.call("get_zombie", { zombie_id }, options),
   install: (files: BodyOf<"install_zombie">, options?: CallOptions) =>
@@ -23,7 +23,7 @@ export const agents = (client: Sexton) => ({
     client.stream("stream_events", { zombie_id, ...since(options?.since) }, options),
 });
 
-export const events = (client: Sexton) => ({
+export const events = (client: Calls) => ({
   list: (query: Query<"list_workspace_events"> = {}, options?: CallOptions) =>
     client.list("list_workspace_events", query, options),
   get: (event_id: string, options?: CallOptions) => client.call("get_workspace_event", { event_id }, options),
@@ -45,7 +45,7 @@ export const events = (client: Sexton) => ({
     client.stream("stream_workspace_events", options?.q === undefined ? {} : { q: options.q }, options),
 });
 
-export const approvals = (client: Sexton) => ({
+export const approvals = (client: Calls) => ({
   list: (query: Query<"list_approvals"> = {}, options?: CallOptions) => client.list("list_approvals", query, options),
   get: (gate_id: string, options?: CallOptions) => client.call("get_approval", { gate_id }, options),
   approve: (gate_id: string, body: BodyOf<"approve"> = {}, options?: CallOptions) =>
@@ -54,7 +54,7 @@ export const approvals = (client: Sexton) => ({
     client.call("deny", { gate_id, body }, options),
 });
 
-export const jobs = (client: Sexton) => ({
+export const jobs = (client: Calls) => ({
   list: (query: Query<"list_jobs"> = {}, options?: CallOptions) => client.list("list_jobs", query, options),
   get: (job_id: string, options?: CallOptions) => client.call("get_job", { job_id }, options),
   pause: (job_id: string, options?: CallOptions) => client.call("pause_job", { job_id }, options),
@@ -62,7 +62,7 @@ export const jobs = (client: Sexton) => ({
   stop: (job_id: string, options?: CallOptions) => client.call("stop_job", { job_id }, options),
 });
 
-export const failures = (client: Sexton) => ({
+export const failures = (client: Calls) => ({
   list: (query: Query<"list_failures"> = {}, options?: CallOptions) => client.list("list_failures", query, options),
   get: (failure_id: string, options?: CallOptions) => client.call("get_failure", { failure_id }, options),
   acknowledge: (failure_id: string, options?: CallOptions) =>
@@ -73,14 +73,14 @@ export const failures = (client: Sexton) => ({
     client.call("replay_failure", { failure_id, body }, options),
 });
 
-export const credentials = (client: Sexton) => ({
+export const credentials = (client: Calls) => ({
   list: (query: Query<"list_credentials"> = {}, options?: CallOptions) =>
     client.list("list_credentials", query, options),
   put: (body: BodyOf<"put_credential">, options?: CallOptions) => client.call("put_credential", { body }, options),
   remove: (name: string, options?: CallOptions) => client.call("delete_credential", { name }, options),
 });
 
-export const schedules = (client: Sexton) => ({
+export const schedules = (client: Calls) => ({
   list: (query: Query<"list_schedules"> = {}, options?: CallOptions) => client.list("list_schedules", query, options),
   get: (zombie_id: string, schedule_id: string, options?: CallOptions) =>
     client.call("get_schedule", { zombie_id, schedule_id }, options),
@@ -92,7 +92,7 @@ export const schedules = (client: Sexton) => ({
     client.call("run_schedule", { zombie_id, schedule_id }, options),
 });
 
-export const webhooks = (client: Sexton) => ({
+export const webhooks = (client: Calls) => ({
   list: (query: Query<"list_webhooks"> = {}, options?: CallOptions) => client.list("list_webhooks", query, options),
   deliveries: (query: Query<"list_deliveries"> = {}, options?: CallOptions) =>
     client.list("list_deliveries", query, options),
@@ -103,7 +103,7 @@ export const webhooks = (client: Sexton) => ({
     client.call("verify_webhook", { zombie_id, body }, options),
 });
 
-export const workspaces = (client: Sexton) => ({
+export const workspaces = (client: Calls) => ({
   list: (options?: CallOptions) => client.list("list_workspaces", {}, options),
   get: (workspace_id: string, options?: CallOptions) => client.call("get_workspace", { workspace_id }, options),
   create: (body: BodyOf<"create_workspace">, options?: CallOptions) =>
@@ -112,7 +112,7 @@ export const workspaces = (client: Sexton) => ({
     client.call("change_workspace", { workspace_id, body }, options),
 });
 
-export const keys = (client: Sexton) => ({
+export const keys = (client: Calls) => ({
   list: (query: Query<"list_api_keys"> = {}, options?: CallOptions) => client.list("list_api_keys", query, options),
   create: (body: BodyOf<"create_api_key">, options?: CallOptions) => client.call("create_api_key", { body }, options),
   change: (key_id: string, body: BodyOf<"change_api_key">, options?: CallOptions) =>
@@ -120,7 +120,7 @@ export const keys = (client: Sexton) => ({
   remove: (key_id: string, options?: CallOptions) => client.call("delete_api_key", { key_id }, options),
 });
 
-export const members = (client: Sexton) => ({
+export const members = (client: Calls) => ({
   list: (query: Query<"list_members"> = {}, options?: CallOptions) => client.list("list_members", query, options),
   create: (body: BodyOf<"create_member">, options?: CallOptions) => client.call("create_member", { body }, options),
   change: (member_id: string, body: BodyOf<"change_member">, options?: CallOptions) =>
@@ -128,7 +128,7 @@ export const members = (client: Sexton) => ({
   remove: (member_id: string, options?: CallOptions) => client.call("remove_member", { member_id }, options),
 });
 
-export const runners = (client: Sexton) => ({
+export const runners = (client: Calls) => ({
   list: (query: Query<"list_runners"> = {}, options?: CallOptions) => client.list("list_runners", query, options),
   change: (runner_id: string, body: BodyOf<"change_runner">, options?: CallOptions) =>
     client.call("change_runner", { runner_id, body }, options),
@@ -136,7 +136,7 @@ export const runners = (client: Sexton) => ({
     client.call("mint_enrolment_token", { body }, options),
 });
 
-export const files = (client: Sexton) => ({
+export const files = (client: Calls) => ({
   list: (event_id: string, options?: CallOptions) => client.list("list_artefacts", { event_id }, options),
   get: (artefact_id: string, options?: CallOptions) => client.call("get_artefact", { artefact_id }, options),
   /** Its content, to be read as the caller likes. */
@@ -144,7 +144,7 @@ export const files = (client: Sexton) => ({
   remove: (artefact_id: string, options?: CallOptions) => client.call("delete_artefact", { artefact_id }, options),
 });
 
-export const billing = (client: Sexton) => ({
+export const billing = (client: Calls) => ({
   balance: (options?: CallOptions) => client.call("get_balance", {}, options),
   charges: (query: Query<"list_charges"> = {}, options?: CallOptions) => client.list("list_charges", query, options),
 });
