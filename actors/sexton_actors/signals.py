@@ -31,6 +31,8 @@ def _hear_one(world: World, tell: Tell, signal: Signal) -> None:
     match signal.topic:
         case Topic.READY | Topic.FRAMES | Topic.ACCESS:
             return  # Of the last, whoever knows tokens hears itself.
+        case Topic.ASKED | Topic.ANSWERED:
+            return  # Whoever asks other nodes hears them itself.
         case Topic.FREE:
             tell("queue", signal.id, FreedElsewhere())
         case Topic.CANCEL:

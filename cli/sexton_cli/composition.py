@@ -1,6 +1,7 @@
 """The composition root: chooses the stores and puts one server together."""
 
 import os
+import platform
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,6 +25,7 @@ from sexton_cli.node_storage import Progress
 from sexton_cli.settings import NodeSettings
 from sexton_engine import open_system
 from sexton_http.app import create_app
+from sexton_http.gateway.node_questions import NodeQuestions
 from sexton_http.gateway.shared_limits import SharedGcra
 from sexton_http.gateway.worker_metrics import WorkerMetrics
 from sexton_http.gateway.worker_questions import WorkerQuestions
@@ -33,7 +35,8 @@ from sexton_http.identity.oauth import OAuthProvider
 from sexton_http.identity.settings import IdentitySettings, open_identity, open_slack
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
-from sexton_http.routes.shared.actor_looks import answer_question
+from sexton_http.routes.shared.actor_asks import answer_node
+from sexton_http.routes.shared.actor_looks import Here, answer_question
 from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.loop_turns import measured_turns
 from sexton_http.wire.open_files import connections_within
@@ -42,6 +45,7 @@ from sexton_http.wire.server import Doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_runner.providers.addresses import read_addresses
 from sexton_storage.background import in_background
+from sexton_storage.records.nodes import NodeRecord
 
 RUNNER_DIED = b"D"
 """A parcel to a worker: the id of a lease whose runner is known to have died."""
@@ -53,6 +57,8 @@ class Share:
 
     relay: Relay
     doors: Doors
+    node: UUID
+    """The id of the server, which is that of all its workers."""
     limits: int
     """The memory of rate limits, by its descriptor."""
     metrics: Sequence[int]
@@ -91,10 +97,17 @@ async def open_node(
         registry.register(OperatorsCollector(world, VERSION, settings.data))
         storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+        here = Here(world.new_id() if share is None else share.node, VERSION, None)
         questions = None
         if share is not None:
-            asked = partial(answer_question, system, share.relay.slot)
+            asked = partial(answer_question, system, here._replace(worker=share.relay.slot))
             questions = WorkerQuestions(share.relay, asked)
+        nodes = NodeQuestions(
+            storage,
+            NodeRecord(here.node, platform.node(), VERSION, world.now_ms(), world.now_ms()),
+            partial(answer_node, system, questions, here),
+            new_id=world.new_id,
+        )
         ctx = HttpContext(
             system=system,
             world=world,
@@ -117,6 +130,7 @@ async def open_node(
             ),
             stop=stop,
             keys=installation.keys,
+            nodes=nodes,
             monotonic=trio.lowlevel.current_clock().current_time,
             spell_id=_spell_id,
             other_issuers=issuers,
@@ -151,8 +165,11 @@ async def open_node(
             )
             await nursery.start(serving)
             try:
-                yield ground.node(take_back)
+                async with in_background(nodes.run):
+                    yield ground.node(take_back)
             finally:
+                if questions is None or questions.up() == [questions.worker]:
+                    await nodes.leave()  # Else the workers that go on are the node.
                 stop.set()
                 if questions is not None:
                     questions.close()

@@ -218,6 +218,7 @@ CODES = Table(
         ("UZ-RUN-012", 402, "Balance exhausted", "The tenant's balance is zero; the run stops.", _A),
         ("UZ-ACTOR-001", 404, "Actor not found", "No such actor is awake at this server, or the worker that was named does not answer.", _A),
         ("UZ-ACTOR-002", 409, "Actor cannot be stopped", "The server needs it, and there is one only; it can be restarted.", _A),
+        ("UZ-ACTOR-003", 503, "Node does not answer", "The server that was named is silent, did not answer in time, or is of another release.", _A),
         ("UZ-RUN-014", 404, "Runner not found", "No runner has this id.", _A),
         ("UZ-RUN-015", 401, "Enrolment token used or expired", "An enrolment token works once, within its hour.", _A),
         ("UZ-RUN-016", 500, "Attempts used up", "Five leases of the event ended without a word from their runners; replay it.", _E),

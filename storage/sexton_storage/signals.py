@@ -39,6 +39,10 @@ class Topic(StrEnum):
     """This tenant was credited, or has another plan."""
     ACCESS = "x"
     """What this person, key or sign-in may do was changed."""
+    ASKED = "q"
+    """This node was asked a question, which is ``about``."""
+    ANSWERED = "p"
+    """This node's question has its answer; ``about`` says which."""
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False, array_like=True, omit_defaults=True):

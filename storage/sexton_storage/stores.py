@@ -38,6 +38,7 @@ from sexton_storage.records.mcp_servers import McpServerStore
 from sexton_storage.records.members import MemberStore
 from sexton_storage.records.memories import MemoriesStore
 from sexton_storage.records.metering import MeteringStore
+from sexton_storage.records.nodes import NodeStore
 from sexton_storage.records.plans import PlanStore
 from sexton_storage.records.providers import ProviderStore
 from sexton_storage.records.runners import RunnerStore
@@ -185,6 +186,8 @@ class Storage(Protocol):
     def kept_workspaces(self) -> KeptWorkspaceStore: ...
     @property
     def audit(self) -> AuditStore: ...
+    @property
+    def nodes(self) -> NodeStore: ...
     @property
     def instance(self) -> InstanceStore: ...
     @property

@@ -202,10 +202,11 @@ def test_runners_and_actors_are_looked_after_from_a_terminal(
     unknown = shell("runner", "cordon", "nowhere")
     help_ = shell("runner", "--help")
     leases = shell("lease")
-    tree, actors = shell("tree"), shell.json("tree", "zombie")["actors"]
+    tree, seen = shell("tree"), shell.json("tree", "zombie")
+    actors, place = seen["actors"], seen["node"]
     one = shell("actor", "show", "zombie", waiting)
     handled = [shell("actor", "messages", "zombie", waiting, "--contents") for _ in range(2)]
-    again = shell("actor", "restart", "dispatcher")
+    again = shell("actor", "restart", "dispatcher", "--node", place)
     ended = shell("actor", "stop", "zombie", waiting)
     kept = shell("actor", "stop", "dispatcher")
 

@@ -13,8 +13,23 @@ from tests.worlds.shell import run_command
 AGENTS, MESSAGES = 12, 6
 RENEWALS = 25
 RACES = 'sexton_lease_races_total{write="renew"}'
-SERVICE_UNAVAILABLE = 503
+NOT_FOUND, SERVICE_UNAVAILABLE = 404, 503
 PATIENCE_S = 120
+
+
+async def seen_from(second: Node, first: Node, zombie_id: str) -> str:
+    """Look at an agent's actor on the first node, and have it begin again there, by way of the second."""
+    path, admin = "/v1/fleet/actors/zombie", "admin_token"
+    place = str((await first.call("GET", "/v1/fleet/tree", None, admin))["node"])
+    with trio.fail_after(PATIENCE_S):
+        while (await second.get(f"/v1/fleet/tree?node={place}", admin)).status_code == NOT_FOUND:
+            await trio.sleep(0.05)
+    seen = await second.call("GET", f"{path}?key={zombie_id}&node={place}", None, admin)
+    again = await second.call("POST", f"{path}:restart", {"key": zombie_id, "node": place}, admin)
+    tree = await first.call("GET", "/v1/fleet/tree?kind=zombie", None, admin)
+    assert seen["node"] == again["node"] == place
+    assert tree["kinds"][0]["restarts"] == 1
+    return place
 
 
 async def test_a_lease_of_a_node_that_was_killed_is_taken_up_by_the_other(
@@ -27,6 +42,7 @@ async def test_a_lease_of_a_node_that_was_killed_is_taken_up_by_the_other(
         before = await first.lease(lost)
         assert before is not None
 
+        place = await seen_from(second, first, zombie_id)
         first.server.kill()
         with trio.fail_after(PATIENCE_S):
             while (after := await second.lease(heir)) is None:
@@ -41,6 +57,16 @@ async def test_a_lease_of_a_node_that_was_killed_is_taken_up_by_the_other(
 
         [event] = await second.history()
         assert (event["event_id"], event["status"]) == (event_id, "processed")
+
+        # The tree of the one that was killed is not shown as empty: it is silent, and the list says so.
+        silent = await second.get(f"/v1/fleet/tree?node={place}", "admin_token")
+        listed = (await second.call("GET", "/v1/fleet/tree", None, "admin_token"))["nodes"]
+        assert (silent.status_code, silent.json()["error_code"]) == (SERVICE_UNAVAILABLE, "UZ-ACTOR-003")
+        assert "is silent: it was last heard" in silent.json()["detail"]
+        assert [(node["node"] == place, node["is_silent"]) for node in listed] == [
+            (False, False),
+            (True, True),
+        ]
 
 
 async def test_two_nodes_give_each_event_to_one_runner_and_take_each_cent_once(

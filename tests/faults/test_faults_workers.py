@@ -175,4 +175,5 @@ async def test_workers_show_their_own_actors_and_end_with_their_parent(tmp_path:
         with socket.socket() as door:
             assert door.connect_ex((url.hostname or "", url.port or 0)) == errno.ECONNREFUSED
 
+        assert len({tree["node"] for tree in seen}) == len(seen[0]["nodes"]) == 1
         assert [(tree["worker"], tree["workers"]) for tree in seen] == [(0, [0, 1]), (1, [0, 1])]

@@ -141,6 +141,7 @@ OURS = (
     ("UZ-API-005", 503),
     ("UZ-ACTOR-001", 404),
     ("UZ-ACTOR-002", 409),
+    ("UZ-ACTOR-003", 503),
     ("UZ-APPROVAL-006", 403),
     ("UZ-ENTL-005", 402),
     ("UZ-REQ-009", 409),

@@ -128,7 +128,7 @@ async def test_the_cookie_is_for_this_server_and_no_script(world: HttpWorld, vis
 def replaced(world: HttpWorld, base_url: str) -> Any:
     ctx = world.ctx
     settings = type(ctx.settings)(base_url)
-    return type(ctx)(ctx.system, ctx.world, ctx.issuer, ctx.registry, settings, ctx.stop, ctx.keys)
+    return type(ctx)(ctx.system, ctx.world, ctx.issuer, ctx.registry, settings, ctx.stop, ctx.keys, ctx.nodes)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import trio
@@ -26,10 +27,13 @@ from sexton_actors.tree import tree
 from sexton_actors.world import World
 from sexton_engine import ActorSystem, open_system
 from sexton_http.app import create_app
+from sexton_http.gateway.node_questions import NodeQuestions
 from sexton_http.identity.bootstrap import Installation, bootstrap
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings, Issuer, Provider, ServerOption
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
+from sexton_http.routes.shared.actor_asks import answer_node
+from sexton_http.routes.shared.actor_looks import Here
 from sexton_http.wire.loop_turns import LoopTurns
 from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.server import open_doors, serve
@@ -37,6 +41,7 @@ from sexton_http.wire.stop_signal import Stop
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.auth_sessions import SessionBounds
+from sexton_storage.records.nodes import NodeRecord
 from sexton_storage.records.plans import first_plan
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
@@ -46,6 +51,7 @@ from tests.worlds.answer_checks import check_answer, note_problems
 from tests.worlds.samples import SECRET, START_MS, Ids, PlainSealer, agent_files
 from tests.worlds.trust import TRUST
 
+NODE_ID = UUID("019346de-6400-7000-8000-000000000a01")
 MAX_STREAMS_OPTION = ServerOption(
     name="--max-streams",
     variable="SEXTON_MAX_STREAMS",
@@ -239,6 +245,13 @@ async def open_http_world_on(
         registry.register(OperatorsCollector(world, VERSION))
         storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+        here = Here(NODE_ID, VERSION, None)
+        nodes = NodeQuestions(
+            storage,
+            NodeRecord(here.node, "this", VERSION, START_MS, START_MS),
+            partial(answer_node, system, None, here),
+            new_id=new_id,
+        )
         ctx = HttpContext(
             system=system,
             world=world,
@@ -247,6 +260,7 @@ async def open_http_world_on(
             settings=replace(HttpSettings(doors.base_url), **settings),
             stop=stop,
             keys=installation.keys,
+            nodes=nodes,
             other_issuers=other_issuers,
             providers=providers,
             slack=slack,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
+from uuid import UUID
 
 import click
 
@@ -57,16 +58,27 @@ MESSAGES: Final = (
 WORKER: Final = click.option(
     "--worker", type=click.IntRange(0, 1023), help="The worker to ask; default: whichever answers."
 )
+NODE: Final = click.option(
+    "--node", type=click.UUID, help="The server to ask, by its id; default: the one called."
+)
+SERVERS: Final = (
+    Column("node", "NODE"),
+    Column("host", "HOST"),
+    Column("version", "VERSION"),
+    Column("heard", "HEARD"),
+    Column("said", "STATE"),
+)
 
 
 @click.command()
 @click.argument("kind", required=False)
+@NODE
 @WORKER
 @calling
-def tree(caller: Caller, *, kind: str | None, worker: int | None) -> None:
+def tree(caller: Caller, *, kind: str | None, node: UUID | None, worker: int | None) -> None:
     """Show the supervision tree, or all actors of a KIND, with what has crashed; for platform admins."""
     with caller.client() as client:
-        seen = client.get(_path("/v1/fleet/tree", kind=kind, worker=worker))
+        seen = client.get(_path("/v1/fleet/tree", kind=kind, node=node, worker=worker))
     if caller.output.as_json:
         caller.output.document(seen)
         return
@@ -79,6 +91,7 @@ def tree(caller: Caller, *, kind: str | None, worker: int | None) -> None:
             [{**row, "oldest": _seconds(row, "mailbox_age_s")} for row in rows_of(seen, "actors", ACTOR)],
         )
     _show_faults(caller, seen)
+    _show_nodes(caller, seen)
     output.note(_where(seen))
 
 
@@ -90,12 +103,13 @@ def actor() -> None:
 @actor.command()
 @click.argument("kind")
 @click.argument("key", required=False, default="")
+@NODE
 @WORKER
 @calling
-def show(caller: Caller, *, kind: str, key: str, worker: int | None) -> None:
+def show(caller: Caller, *, kind: str, key: str, node: UUID | None, worker: int | None) -> None:
     """Show the actor of this KIND and KEY, with its crashes whole; one that exists once has no KEY."""
     with caller.client() as client:
-        seen = client.get(_path(_actor(kind), key=key, worker=worker))
+        seen = client.get(_path(_actor(kind), key=key, node=node, worker=worker))
     if caller.output.as_json:
         caller.output.document(seen)
         return
@@ -126,13 +140,16 @@ def show(caller: Caller, *, kind: str, key: str, worker: int | None) -> None:
 @click.argument("kind")
 @click.argument("key", required=False, default="")
 @click.option("--contents", is_flag=True, help="Show what is in them, but for what may be a secret.")
+@NODE
 @WORKER
 @calling
-def messages(caller: Caller, *, kind: str, key: str, contents: bool, worker: int | None) -> None:
+def messages(
+    caller: Caller, *, kind: str, key: str, contents: bool, node: UUID | None, worker: int | None
+) -> None:
     """Show the last messages that an actor has handled; the first look begins the recording."""
     asked = {"contents": "true"} if contents else {}
     with caller.client() as client:
-        seen = client.get(_path(f"{_actor(kind)}/messages", key=key, worker=worker, **asked))
+        seen = client.get(_path(f"{_actor(kind)}/messages", key=key, node=node, worker=worker, **asked))
     if caller.output.as_json:
         caller.output.document(seen)
         return
@@ -155,25 +172,28 @@ def messages(caller: Caller, *, kind: str, key: str, contents: bool, worker: int
 @actor.command()
 @click.argument("kind")
 @click.argument("key", required=False, default="")
+@NODE
 @WORKER
 @calling
-def restart(caller: Caller, *, kind: str, key: str, worker: int | None) -> None:
+def restart(caller: Caller, *, kind: str, key: str, node: UUID | None, worker: int | None) -> None:
     """Have an actor begin again after the message that it works on; its mail is kept."""
-    _act(caller, "restart", kind, key, worker)
+    _act(caller, "restart", kind, key, {"node": node, "worker": worker})
 
 
 @actor.command()
 @click.argument("kind")
 @click.argument("key", required=False, default="")
+@NODE
 @WORKER
 @calling
-def stop(caller: Caller, *, kind: str, key: str, worker: int | None) -> None:
+def stop(caller: Caller, *, kind: str, key: str, node: UUID | None, worker: int | None) -> None:
     """End an actor after the message that it works on; its mail is refused, the next message wakes it."""
-    _act(caller, "stop", kind, key, worker)
+    _act(caller, "stop", kind, key, {"node": node, "worker": worker})
 
 
-def _act(caller: Caller, verb: str, kind: str, key: str, worker: int | None) -> None:
-    body: dict[str, Any] = {"key": key} if worker is None else {"key": key, "worker": worker}
+def _act(caller: Caller, verb: str, kind: str, key: str, place: Mapping[str, Any]) -> None:
+    named = {name: value for name, value in place.items() if value is not None}
+    body = {"key": key, **{name: str(value) if name == "node" else value for name, value in named.items()}}
     with caller.client() as client:
         done = client.post(f"{_actor(kind)}:{verb}", body)
     if caller.output.as_json:
@@ -214,6 +234,26 @@ def _show_faults(caller: Caller, seen: Row) -> None:
             caller.output.table(columns, found)
 
 
+def _show_nodes(caller: Caller, seen: Row) -> None:
+    """Where there is more than one server: which, and which of them are silent."""
+    if not seen.get("nodes"):
+        return  # A server of an earlier release knows of none.
+    servers = rows_of(seen, "nodes", {"node": str, "host": str, "is_silent": bool})
+    if len(servers) > 1:
+        caller.output.say("")
+        caller.output.table(
+            SERVERS,
+            [
+                {
+                    **row,
+                    "heard": f"{_seconds(row, 'heard_ago_s')} ago",
+                    "said": "silent" if row["is_silent"] else "shown" if not number else "serves",
+                }
+                for number, row in enumerate(servers)
+            ],
+        )
+
+
 def rows_of(seen: Row, name: str, kinds: Mapping[str, type]) -> list[Row]:
     """A list of an answer that has several. Raises Fault."""
     return rows({"items": seen.get(name)}, kinds)
@@ -228,7 +268,8 @@ def _where(seen: Row) -> str:
     worker = seen.get("worker")
     crew = seen.get("workers") or ()
     others = f"; its workers are {', '.join(map(str, crew))}" if len(crew) > 1 else ""
-    return f"Seen at {seen.get('host')}{'' if worker is None else f', worker {worker}'}{others}."
+    where = f"{seen.get('host')}, node {seen.get('node')}"
+    return f"Seen at {where}{'' if worker is None else f', worker {worker}'}{others}."
 
 
 def _actor(kind: str) -> str:

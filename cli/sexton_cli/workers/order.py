@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from typing import Final
+from uuid import UUID
 
 from sexton_cli.exits import CONFIG, StartupFault
 from sexton_cli.settings import NodeSettings
@@ -18,6 +19,8 @@ class WorkerOrder:
     """Sent to a worker over its standard input. Numbers of files are those that it inherits."""
 
     settings: NodeSettings
+    node: UUID
+    """The id of the server."""
     slot: int
     host: str
     port: int

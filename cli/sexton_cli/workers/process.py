@@ -47,7 +47,7 @@ class Worker:
                 putting = [_socket(file) for file in order.putting]
                 prefix = TokenKind.RUNNER.value.encode()
                 relay = Relay(order.slot, self._board, _socket(order.reading), putting, prefix)
-                share = Share(relay, _doors(order), order.limits, order.metrics)
+                share = Share(relay, _doors(order), order.node, order.limits, order.metrics)
                 async with open_node(order.settings, _say_nothing, share):
                     spare_the_collector()
                     self._become(WorkerState.SERVING)

@@ -90,10 +90,12 @@ def _orders(ground: Ground, part: NodeSettings, shared: _Shared) -> tuple[MakeOr
     listeners = tuple(listener.socket.fileno() for listener in doors.listeners)
     putting = tuple(inbox.putting.fileno() for inbox in inboxes)
     reading = tuple(inbox.reading.fileno() for inbox in inboxes)
+    node = ground.world.new_id()
 
     def make(slot: int, parent: int) -> WorkerOrder:
         return WorkerOrder(
             settings=part,
+            node=node,
             slot=slot,
             host=doors.host,
             port=doors.port,

@@ -148,6 +148,7 @@ export const CODES = {
   "UZ-RUN-012": "The tenant's balance is zero; the run stops.",
   "UZ-ACTOR-001": "No such actor is awake at this server, or the worker that was named does not answer.",
   "UZ-ACTOR-002": "The server needs it, and there is one only; it can be restarted.",
+  "UZ-ACTOR-003": "The server that was named is silent, did not answer in time, or is of another release.",
   "UZ-RUN-014": "No runner has this id.",
   "UZ-RUN-015": "An enrolment token works once, within its hour.",
   "UZ-RUN-017": "A label that begins with reserved: needs an enrolment token that allows it.",

@@ -3062,8 +3062,12 @@ export interface components {
         ActorDone: {
             actor: components["schemas"]["ActorItem"];
             host: string;
+            is_cut: boolean;
+            /** Format: uuid */
+            node: string;
             /** Format: uuid */
             request_id: string;
+            version: string;
             worker: number | null;
         };
         ActorItem: {
@@ -3085,6 +3089,11 @@ export interface components {
         ActorKey: {
             /** @default  */
             key?: string;
+            /**
+             * Format: uuid
+             * @default null
+             */
+            node?: string | null;
             /** @default null */
             worker?: number | null;
         };
@@ -3114,10 +3123,15 @@ export interface components {
             crashes: components["schemas"]["CrashItem"][];
             dead_letters: components["schemas"]["DeadLetterItem"][];
             host: string;
+            is_cut: boolean;
             kinds: components["schemas"]["ActorKind"][];
+            /** Format: uuid */
+            node: string;
+            nodes: components["schemas"]["SeenNode"][];
             /** Format: uuid */
             request_id: string;
             tree: components["schemas"]["TreeNode"];
+            version: string;
             worker: number | null;
             workers: number[];
         };
@@ -3127,9 +3141,13 @@ export interface components {
             crashes: components["schemas"]["CrashItem"][];
             dead_letters: components["schemas"]["DeadLetterItem"][];
             host: string;
+            is_cut: boolean;
             messages: components["schemas"]["MessageCount"][];
             /** Format: uuid */
+            node: string;
+            /** Format: uuid */
             request_id: string;
+            version: string;
             worker: number | null;
         };
         /** @enum {unknown} */
@@ -4549,10 +4567,14 @@ export interface components {
         };
         MessageList: {
             host: string;
+            is_cut: boolean;
             items: components["schemas"]["RecordedMessage"][];
+            /** Format: uuid */
+            node: string;
             recorded_for_s: number;
             /** Format: uuid */
             request_id: string;
+            version: string;
             worker: number | null;
         };
         MinuteItem: {
@@ -5433,6 +5455,16 @@ export interface components {
             context_tokens: number;
             /** Format: uuid */
             request_id: string;
+        };
+        /** @description A server of this database, as another one knows it. */
+        SeenNode: {
+            heard_ago_s: number;
+            host: string;
+            is_silent: boolean;
+            /** Format: uuid */
+            node: string;
+            started_at: number;
+            version: string;
         };
         SessionItem: {
             created_at: number;
@@ -7103,6 +7135,7 @@ export interface operations {
         parameters: {
             query?: {
                 key?: string;
+                node?: string;
                 worker?: number;
             };
             header?: never;
@@ -7181,6 +7214,7 @@ export interface operations {
             query?: {
                 contents?: boolean;
                 key?: string;
+                node?: string;
                 worker?: number;
             };
             header?: never;
@@ -7368,6 +7402,7 @@ export interface operations {
             query?: {
                 kind?: string;
                 limit?: number;
+                node?: string;
                 worker?: number;
             };
             header?: never;

@@ -1,6 +1,6 @@
 """What the wing is given by the composition root."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 from uuid import UUID
@@ -216,6 +216,35 @@ class Questions(Protocol):
         ...
 
 
+class SeenNode(msgspec.Struct, frozen=True):
+    """A server of this database, as another one knows it."""
+
+    node: UUID
+    host: str
+    version: str
+    started_at: int
+    heard_ago_s: float
+    is_silent: bool
+    """It has not said for 16 s that it is there: what it does is not known."""
+
+
+class Nodes(Protocol):
+    """The way to the other servers of the database."""
+
+    @property
+    def node(self) -> UUID:
+        """The id of this one."""
+        ...
+
+    async def seen(self) -> Sequence[SeenNode]:
+        """All that were heard within a day, this one first."""
+        ...
+
+    async def ask(self, node_id: UUID, question: bytes, within_s: float) -> bytes:
+        """What that one answers. Raises Problem when it is not there, or does not answer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class HttpContext:
     """One for a server; ``stop`` is set when it shuts down, and ends streams and long polls."""
@@ -227,6 +256,7 @@ class HttpContext:
     settings: HttpSettings
     stop: Stop
     keys: AuthKeys
+    nodes: Nodes
     monotonic: Callable[[], float] = trio.current_time
     other_issuers: tuple[Issuer, ...] = ()
     providers: tuple[Provider, ...] = ()

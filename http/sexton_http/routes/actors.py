@@ -1,6 +1,7 @@
 """The actors of a server, down to one: what waits, what runs, what crashed, and a fresh start."""
 
 from typing import Annotated, Any, Final, TypeVar
+from uuid import UUID
 
 import msgspec
 
@@ -9,6 +10,7 @@ from sexton_http.bodies.shapes import Body, Query
 from sexton_http.gateway.audit_entries import tell_first
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
+from sexton_http.routes.shared.actor_asks import Place, Told, ask_actors, strange
 from sexton_http.routes.shared.actor_looks import (
     Key,
     LookAtActor,
@@ -17,18 +19,19 @@ from sexton_http.routes.shared.actor_looks import (
     Question,
     RestartActor,
     StopActor,
-    answer_question,
 )
 from sexton_http.routes.shared.actor_shapes import ActorDone, ActorTree, ActorView, MessageList
 
 TAG: Final = "Fleet"
-NOTHING: Final = msgspec.msgpack.encode(None)
 T = TypeVar("T")
 Worker = Annotated[int, msgspec.Meta(ge=0, le=1023)]
+NOT_THERE: Final = ("UZ-ACTOR-001", "UZ-ACTOR-003")
 ACTOR: Final = "/v1/fleet/actors/{kind}"
 
 
 class TreeQuery(Query):
+    node: UUID | None = None
+    """The server to look at; without it, the one that answers."""
     worker: Worker | None = None
     """The worker to look at; without it, the one that answers."""
     kind: Key | None = None
@@ -39,8 +42,10 @@ class TreeQuery(Query):
 class ActorQuery(Query):
     key: Key = ""
     """The actor's key; empty for one that exists once."""
+    node: UUID | None = None
+    """The server to look at; without it, the one that answers."""
     worker: Worker | None = None
-    """Where to look; without it, at the worker that answers, and then at the others."""
+    """The worker to look at; without it, the one that answers, and then the others."""
 
 
 class MessageQuery(ActorQuery):
@@ -51,35 +56,40 @@ class MessageQuery(ActorQuery):
 class ActorKey(Body):
     key: Key = ""
     """The actor's key; empty for one that exists once."""
+    node: UUID | None = None
+    """The server to look at; without it, the one that answers."""
     worker: Worker | None = None
-    """Where to look; without it, at the worker that answers, and then at the others."""
+    """The worker to look at; without it, the one that answers, and then the others."""
 
 
-@operation("GET", "/v1/fleet/tree", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-ACTOR-001",))
+@operation("GET", "/v1/fleet/tree", tag=TAG, auth=Auth.PLATFORM, codes=NOT_THERE)
 async def view_tree(call: Call[NoBody, TreeQuery]) -> ActorTree:
     """Show the supervision tree with what each kind of actor has done, the latest crashes and dead letters.
 
-    It is that of one process: each worker of a server has its own, and so has each node.
+    It is that of one process: each worker of a server has its own, and so has each node. It names all nodes.
     """
     query = call.query
-    found = await _ask(call, LookAtTree(query.kind, query.limit), query.worker, ActorTree, own_only=True)
+    told = await ask_actors(call.ctx, LookAtTree(query.kind, query.limit), Place(query.node, query.worker))
+    found = _read(told, ActorTree)
     if found is None:
         raise _missing(f"there is no kind of actor {query.kind!r}")
-    crew = call.ctx.questions
-    found.workers = [] if crew is None else crew.up()
+    nodes = await call.ctx.nodes.seen()
+    found.nodes = sorted(nodes, key=lambda one: one.node != found.node)
+    found.workers = told.workers
     return found
 
 
-@operation("GET", ACTOR, tag=TAG, auth=Auth.PLATFORM, codes=("UZ-ACTOR-001",))
+@operation("GET", ACTOR, tag=TAG, auth=Auth.PLATFORM, codes=NOT_THERE)
 async def view_actor(call: Call[NoBody, ActorQuery]) -> ActorView:
     """Show one actor: its mail, what it works on, timers, crashes with their tracebacks, dead letters.
 
-    Without `worker` it is looked for at all workers of this server; the answer says which has it.
+    Without `worker` it is looked for at all workers of the node; the answer says which has it.
     """
-    return await _found(call, call.query.key, call.query.worker)
+    query = call.query
+    return await _found(call, query.key, Place(query.node, query.worker))
 
 
-@operation("GET", f"{ACTOR}/messages", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-ACTOR-001",))
+@operation("GET", f"{ACTOR}/messages", tag=TAG, auth=Auth.PLATFORM, codes=NOT_THERE)
 async def list_actor_messages(call: Call[NoBody, MessageQuery]) -> MessageList:
     """Show the last 50 messages that an actor has handled, newest first.
 
@@ -87,13 +97,13 @@ async def list_actor_messages(call: Call[NoBody, MessageQuery]) -> MessageList:
     """
     query, kind = call.query, call.text("kind")
     question = LookAtMessages(kind, query.key, query.contents)
-    found = await _ask(call, question, query.worker, MessageList)
+    found = await _ask(call, question, Place(query.node, query.worker), MessageList)
     if found is None:
         raise _no_actor(kind, query.key)
     return found
 
 
-@operation("POST", f"{ACTOR}:restart", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-ACTOR-001",))
+@operation("POST", f"{ACTOR}:restart", tag=TAG, auth=Auth.PLATFORM, codes=NOT_THERE)
 async def restart_actor(call: Call[ActorKey, NoQuery]) -> ActorDone:
     """Have an actor begin again from what the database says, after the message that it works on.
 
@@ -101,12 +111,12 @@ async def restart_actor(call: Call[ActorKey, NoQuery]) -> ActorDone:
     and gets that message again. Who waits for an answer that it has put off is told to ask again.
     """
     kind, key = call.text("kind"), call.body.key
-    found = await _found(call, key, call.body.worker)
+    found = await _found(call, key, Place(call.body.node, call.body.worker))
     await tell_first(call, f"{kind}/{key}")
     return await _do(call, RestartActor(kind, key), found)
 
 
-@operation("POST", f"{ACTOR}:stop", tag=TAG, auth=Auth.PLATFORM, codes=("UZ-ACTOR-001", "UZ-ACTOR-002"))
+@operation("POST", f"{ACTOR}:stop", tag=TAG, auth=Auth.PLATFORM, codes=(*NOT_THERE, "UZ-ACTOR-002"))
 async def stop_actor(call: Call[ActorKey, NoQuery]) -> ActorDone:
     """End an actor after the message that it works on; the mail that waits is refused, and its askers told.
 
@@ -114,7 +124,7 @@ async def stop_actor(call: Call[ActorKey, NoQuery]) -> ActorDone:
     be restarted.
     """
     kind, key = call.text("kind"), call.body.key
-    found = await _found(call, key, call.body.worker)
+    found = await _found(call, key, Place(call.body.node, call.body.worker))
     if not found.actor.can_stop:
         raise Problem("UZ-ACTOR-002", f"there is one {kind}, and the server needs it: restart it instead")
     await tell_first(call, f"{kind}/{key}")
@@ -122,43 +132,36 @@ async def stop_actor(call: Call[ActorKey, NoQuery]) -> ActorDone:
 
 
 async def _do(call: Call[Any, Any], question: RestartActor | StopActor, found: ActorView) -> ActorDone:
-    done = await _ask(call, question, found.worker, ActorDone)
+    done = await _ask(call, question, Place(found.node, found.worker), ActorDone)
     if done is None:
         raise _missing(f"{question.kind}/{question.key} is not awake any more, or on its way down already")
     return done
 
 
-async def _found(call: Call[Any, Any], key: str, worker: int | None) -> ActorView:
+async def _found(call: Call[Any, Any], key: str, place: Place) -> ActorView:
     kind = call.text("kind")
-    found = await _ask(call, LookAtActor(kind, key), worker, ActorView)
+    found = await _ask(call, LookAtActor(kind, key), place, ActorView)
     if found is None:
         raise _no_actor(kind, key)
     return found
 
 
-async def _ask(
-    call: Call[Any, Any], question: Question, worker: int | None, answered: type[T], *, own_only: bool = False
-) -> T | None:
-    """The answer of the worker that is named, or of the first that has one. Raises Problem UZ-ACTOR-001."""
-    body, crew = msgspec.msgpack.encode(question), call.ctx.questions
-    if crew is None:
-        if worker is not None:
-            raise _missing("this server has one process, and no workers")
-        told: bytes | None = await answer_question(call.ctx.system, None, body)
-        return None if told is None else msgspec.msgpack.decode(told, type=answered | None)
-    first = crew.worker if worker is None else worker
-    others = [] if own_only or worker is not None else [slot for slot in crew.up() if slot != first]
-    for slot in (first, *others):
-        told = await crew.ask(slot, body)
-        if told is None and worker is not None:
-            raise _missing(f"worker {worker} does not serve, or does not answer")
-        if told not in {None, NOTHING}:
-            return msgspec.msgpack.decode(told or b"", type=answered)
-    return None
+async def _ask(call: Call[Any, Any], question: Question, place: Place, answered: type[T]) -> T | None:
+    return _read(await ask_actors(call.ctx, question, place), answered)
+
+
+def _read(told: Told, answered: type[T]) -> T | None:
+    """Raises Problem where nobody could look, or what was said cannot be read."""
+    if told.missing:
+        raise _missing(told.missing)
+    try:
+        return msgspec.msgpack.decode(told.found, type=answered | None)
+    except msgspec.MsgspecError:
+        raise strange() from None
 
 
 def _no_actor(kind: str, key: str) -> Problem:
-    return _missing(f"there is no actor {kind}/{key} awake at this server")
+    return _missing(f"there is no actor {kind}/{key} awake there")
 
 
 def _missing(detail: str) -> Problem:

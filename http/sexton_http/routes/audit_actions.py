@@ -123,8 +123,8 @@ AUDITED: Final[Mapping[str, Audit]] = {
         "enrolment_token.create", ("tenant_id", "workspace_id", "labels"), of_platform=True
     ),
     "enrol_runner": Audit("runner.enrol", ("host_id", "sandbox_tier", "labels", "slots"), of_platform=True),
-    "restart_actor": Audit("actor.restart", ("worker",), of_platform=True),
-    "stop_actor": Audit("actor.stop", ("worker",), of_platform=True),
+    "restart_actor": Audit("actor.restart", ("node", "worker"), of_platform=True),
+    "stop_actor": Audit("actor.stop", ("node", "worker"), of_platform=True),
     "submit_actor": Audit("actor.restart", of_platform=True),
     "submit_enrolment": Audit("enrolment_token.create", of_platform=True),
     "submit_runner": Audit("runner.change", of_platform=True),

@@ -33,6 +33,7 @@ from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.mcp_servers import MemoryMcpServers
 from sexton_storage.memory.members import MemoryMembers
 from sexton_storage.memory.memories import MemoryMemories
+from sexton_storage.memory.nodes import MemoryNodes
 from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
 from sexton_storage.memory.reads import MemoryEvents, MemoryGates, MemoryLeases, MemoryMetering
@@ -109,6 +110,7 @@ class MemoryStorage:
         self.transcripts = MemoryTranscripts(tables, faults, journal)
         self.kept_workspaces = MemoryKeptWorkspaces(tables, faults, journal)
         self.audit = MemoryAudit(tables, faults, journal)
+        self.nodes = MemoryNodes(tables, faults, journal)
         self.instance = MemoryInstance(tables, faults, journal)
 
     async def healthy(self) -> bool:

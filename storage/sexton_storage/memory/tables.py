@@ -40,6 +40,7 @@ from sexton_storage.records.leases import Lease
 from sexton_storage.records.mcp_servers import McpServer
 from sexton_storage.records.memories import Memory
 from sexton_storage.records.metering import MeteringPeriod
+from sexton_storage.records.nodes import NodeQuestion, NodeRecord
 from sexton_storage.records.plans import Plan
 from sexton_storage.records.providers import PlatformKey, TenantProvider
 from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
@@ -191,6 +192,10 @@ class Tables:
     """By agent, event and attempt."""
     transcript_entries: dict[tuple[UUID, UUID, int], dict[int, TranscriptEntry]] = field(default_factory=dict)
     """By the same, then by number."""
+    nodes: dict[UUID, NodeRecord] = field(default_factory=dict)
+    node_questions: dict[UUID, NodeQuestion] = field(default_factory=dict)
+    node_answers: dict[UUID, bytes | None] = field(default_factory=dict)
+    """By question, of those that were taken; None while there is no answer."""
     settings: dict[str, bytes] = field(default_factory=dict)
     started: bool = False
     new_heads: dict[UUID, int] = field(default_factory=dict)

@@ -53,6 +53,7 @@ from sexton_storage.postgres.stores.mcp_servers import PostgresMcpServers
 from sexton_storage.postgres.stores.members import PostgresMembers
 from sexton_storage.postgres.stores.memories import PostgresMemories
 from sexton_storage.postgres.stores.metering import PostgresMetering
+from sexton_storage.postgres.stores.nodes import PostgresNodes
 from sexton_storage.postgres.stores.plans import PostgresPlans
 from sexton_storage.postgres.stores.providers import PostgresProviders
 from sexton_storage.postgres.stores.runners import PostgresRunners
@@ -130,6 +131,7 @@ class PostgresStorage:
         self.transcripts = PostgresTranscripts(database)
         self.kept_workspaces = PostgresKeptWorkspaces(database)
         self.audit = PostgresAudit(database)
+        self.nodes = PostgresNodes(database)
         self.instance = PostgresInstance(database)
 
     async def open(self) -> None:

@@ -318,6 +318,8 @@ class ErrorCode(Word):
     """No such actor is awake at this server, or the worker that was named does not answer."""
     UZ_ACTOR_002 = "UZ-ACTOR-002"
     """The server needs it, and there is one only; it can be restarted."""
+    UZ_ACTOR_003 = "UZ-ACTOR-003"
+    """The server that was named is silent, did not answer in time, or is of another release."""
     UZ_RUN_014 = "UZ-RUN-014"
     """No runner has this id."""
     UZ_RUN_015 = "UZ-RUN-015"
@@ -498,6 +500,7 @@ HINTS: dict[str, str] = {
     "UZ-RUN-012": "The tenant's balance is zero; the run stops.",
     "UZ-ACTOR-001": "No such actor is awake at this server, or the worker that was named does not answer.",
     "UZ-ACTOR-002": "The server needs it, and there is one only; it can be restarted.",
+    "UZ-ACTOR-003": "The server that was named is silent, did not answer in time, or is of another release.",
     "UZ-RUN-014": "No runner has this id.",
     "UZ-RUN-015": "An enrolment token works once, within its hour.",
     "UZ-RUN-016": "Five leases of the event ended without a word from their runners; replay it.",

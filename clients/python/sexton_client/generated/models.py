@@ -283,6 +283,7 @@ __all__ = [
     "ScoreItem",
     "ScorePage",
     "ScoringView",
+    "SeenNode",
     "SessionItem",
     "SessionList",
     "SessionMade",
@@ -1349,8 +1350,11 @@ class Aborted(Model, frozen=True, kw_only=True):
 class ActorDone(Model, frozen=True, kw_only=True):
     """The actor as it was before."""
 
+    node: str
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
     actor: ActorItem
     request_id: str
 
@@ -1396,8 +1400,12 @@ class ActorTimer(Model, frozen=True, kw_only=True):
 class ActorTree(Model, frozen=True, kw_only=True):
     """The supervision tree of one process."""
 
+    node: str
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
+    nodes: list[SeenNode]
     workers: list[int]
     tree: TreeNode
     kinds: list[ActorKind]
@@ -1410,8 +1418,11 @@ class ActorTree(Model, frozen=True, kw_only=True):
 class ActorView(Model, frozen=True, kw_only=True):
     """One actor, where it is awake."""
 
+    node: str
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
     actor: ActorItem
     messages: list[MessageCount]
     crashes: list[CrashItem]
@@ -2537,8 +2548,11 @@ class MessageFile(Model, frozen=True, kw_only=True):
 
 
 class MessageList(Model, frozen=True, kw_only=True):
+    node: str
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
     recorded_for_s: float
     items: list[RecordedMessage]
     request_id: str
@@ -2992,6 +3006,17 @@ class ScorePage(Model, frozen=True, kw_only=True):
 class ScoringView(Model, frozen=True, kw_only=True):
     context_tokens: int
     request_id: str
+
+
+class SeenNode(Model, frozen=True, kw_only=True):
+    """A server of this database, as another one knows it."""
+
+    node: str
+    host: str
+    version: str
+    started_at: int
+    heard_ago_s: float
+    is_silent: bool
 
 
 class SessionItem(Model, frozen=True, kw_only=True):

@@ -1824,35 +1824,48 @@ class Fleet(Resource):
         )
 
     def tree(
-        self, *, worker: int | None = None, kind: str | None = None, limit: int | None = None
+        self,
+        *,
+        node: str | None = None,
+        worker: int | None = None,
+        kind: str | None = None,
+        limit: int | None = None,
     ) -> models.ActorTree:
         """Show the supervision tree with what each kind of actor has done, the latest crashes and dead letters.
 
-        It is that of one process: each worker of a server has its own, and so has each node. For a user
-        token of a platform admin; not for a token that is limited to one workspace.
+        It is that of one process: each worker of a server has its own, and so has each node. It names all
+        nodes. For a user token of a platform admin; not for a token that is limited to one workspace.
         """
         return self._transport.call(
             operations.VIEW_TREE,
             models.ActorTree,
             path={},
-            query={"worker": worker, "kind": kind, "limit": limit},
+            query={"node": node, "worker": worker, "kind": kind, "limit": limit},
         )
 
-    def actor(self, kind: str, *, key: str | None = None, worker: int | None = None) -> models.ActorView:
+    def actor(
+        self, kind: str, *, key: str | None = None, node: str | None = None, worker: int | None = None
+    ) -> models.ActorView:
         """Show one actor: its mail, what it works on, timers, crashes with their tracebacks, dead letters.
 
-        Without `worker` it is looked for at all workers of this server; the answer says which has it. For a
+        Without `worker` it is looked for at all workers of the node; the answer says which has it. For a
         user token of a platform admin; not for a token that is limited to one workspace.
         """
         return self._transport.call(
             operations.VIEW_ACTOR,
             models.ActorView,
             path={"kind": kind},
-            query={"key": key, "worker": worker},
+            query={"key": key, "node": node, "worker": worker},
         )
 
     def actor_messages(
-        self, kind: str, *, key: str | None = None, worker: int | None = None, contents: bool | None = None
+        self,
+        kind: str,
+        *,
+        key: str | None = None,
+        node: str | None = None,
+        worker: int | None = None,
+        contents: bool | None = None,
     ) -> models.MessageList:
         """Show the last 50 messages that an actor has handled, newest first.
 
@@ -1863,11 +1876,11 @@ class Fleet(Resource):
             operations.LIST_ACTOR_MESSAGES,
             models.MessageList,
             path={"kind": kind},
-            query={"key": key, "worker": worker, "contents": contents},
+            query={"key": key, "node": node, "worker": worker, "contents": contents},
         )
 
     def restart_actor(
-        self, kind: str, *, key: str | None = None, worker: int | None = None
+        self, kind: str, *, key: str | None = None, node: str | None = None, worker: int | None = None
     ) -> models.ActorDone:
         """Have an actor begin again from what the database says, after the message that it works on.
 
@@ -1879,10 +1892,12 @@ class Fleet(Resource):
             operations.RESTART_ACTOR,
             models.ActorDone,
             path={"kind": kind},
-            body=given({"key": key, "worker": worker}),
+            body=given({"key": key, "node": node, "worker": worker}),
         )
 
-    def stop_actor(self, kind: str, *, key: str | None = None, worker: int | None = None) -> models.ActorDone:
+    def stop_actor(
+        self, kind: str, *, key: str | None = None, node: str | None = None, worker: int | None = None
+    ) -> models.ActorDone:
         """End an actor after the message that it works on; the mail that waits is refused, and its askers told.
 
         Its next message wakes a new one, which begins from what the database says. One that exists once can
@@ -1893,7 +1908,7 @@ class Fleet(Resource):
             operations.STOP_ACTOR,
             models.ActorDone,
             path={"kind": kind},
-            body=given({"key": key, "worker": worker}),
+            body=given({"key": key, "node": node, "worker": worker}),
         )
 
 

@@ -2,7 +2,7 @@
 
 import platform
 from collections.abc import Hashable
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -38,6 +38,14 @@ RECORDED_S: Final = 60.0
 Key = Annotated[str, msgspec.Meta(max_length=256)]
 
 
+class Here(NamedTuple):
+    """Where an answer is from."""
+
+    node: UUID
+    version: str
+    worker: int | None
+
+
 class LookAtTree(msgspec.Struct, frozen=True, tag="tree"):
     kind: str | None
     limit: int
@@ -68,31 +76,29 @@ Question = LookAtTree | LookAtActor | LookAtMessages | RestartActor | StopActor
 QUESTIONS: Final = msgspec.msgpack.Decoder[Question](Question)
 
 
-async def answer_question(system: ActorSystem, worker: int | None, question: bytes) -> bytes:
+async def answer_question(system: ActorSystem, here: Here, question: bytes) -> bytes:
     """What this process says to it, spelled as the type that belongs to the question; null: there is none."""
-    return msgspec.msgpack.encode(await _answer(system, worker, QUESTIONS.decode(question)))
+    return msgspec.msgpack.encode(await _answer(system, here, QUESTIONS.decode(question)))
 
 
 async def _answer(
-    system: ActorSystem, worker: int | None, question: Question
+    system: ActorSystem, here: Here, question: Question
 ) -> ActorTree | ActorView | MessageList | ActorDone | None:
     try:
         match question:
             case LookAtTree():
-                return _tree(system, worker, question)
+                return _tree(system, here, question)
             case LookAtActor(kind=kind, key=text):
-                return _view(system, worker, kind, text)
+                return _view(system, here, kind, text)
             case LookAtMessages():
-                return _messages(system, worker, question)
+                return _messages(system, here, question)
             case RestartActor() | StopActor():
-                return await _act(system, worker, question)
+                return await _act(system, here, question)
     except UnknownKind:
         return None
 
 
-async def _act(
-    system: ActorSystem, worker: int | None, question: RestartActor | StopActor
-) -> ActorDone | None:
+async def _act(system: ActorSystem, here: Here, question: RestartActor | StopActor) -> ActorDone | None:
     kind, key = question.kind, key_of(question.key)
     found = system.inspection.actor(kind, key)
     if found is None:
@@ -101,7 +107,9 @@ async def _act(
         done = await system.inspection.restart(kind, key)
     else:
         done = not found.is_single and await system.stop(kind, key)
-    return ActorDone(platform.node(), worker, _item(found)) if done else None
+    if not done:
+        return None
+    return ActorDone(here.node, here.version, platform.node(), here.worker, is_cut=False, actor=_item(found))
 
 
 def key_of(text: str) -> Hashable:
@@ -116,12 +124,16 @@ def key_of(text: str) -> Hashable:
         return text
 
 
-def _tree(system: ActorSystem, worker: int | None, question: LookAtTree) -> ActorTree:
+def _tree(system: ActorSystem, here: Here, question: LookAtTree) -> ActorTree:
     kind = question.kind
     actors = [] if kind is None else system.inspection.actors(kind, limit=question.limit)
     return ActorTree(
+        node=here.node,
+        version=here.version,
         host=platform.node(),
-        worker=worker,
+        worker=here.worker,
+        is_cut=False,
+        nodes=[],
         workers=[],
         tree=system.tree(),
         kinds=[_kind(one) for one in system.statistics().kinds if kind in {None, one.kind}],
@@ -131,14 +143,17 @@ def _tree(system: ActorSystem, worker: int | None, question: LookAtTree) -> Acto
     )
 
 
-def _view(system: ActorSystem, worker: int | None, kind: str, text: str) -> ActorView | None:
+def _view(system: ActorSystem, here: Here, kind: str, text: str) -> ActorView | None:
     key = key_of(text)
     found = system.inspection.actor(kind, key)
     if found is None:
         return None
     return ActorView(
+        node=here.node,
+        version=here.version,
         host=platform.node(),
-        worker=worker,
+        worker=here.worker,
+        is_cut=False,
         actor=_item(found),
         messages=_kind(system.statistics().kind(kind)).messages,
         crashes=_crashes(system, kind, key),
@@ -146,14 +161,22 @@ def _view(system: ActorSystem, worker: int | None, kind: str, text: str) -> Acto
     )
 
 
-def _messages(system: ActorSystem, worker: int | None, question: LookAtMessages) -> MessageList | None:
+def _messages(system: ActorSystem, here: Here, question: LookAtMessages) -> MessageList | None:
     key, inspection = key_of(question.key), system.inspection
     if inspection.actor(question.kind, key) is None:
         return None
     recorded = inspection.record(question.kind, key, RECORDED_S)
     now = inspection.now()
     items = [_recorded(one, now, shows=question.contents) for one in recorded]
-    return MessageList(platform.node(), worker, RECORDED_S, items)
+    return MessageList(
+        node=here.node,
+        version=here.version,
+        host=platform.node(),
+        worker=here.worker,
+        is_cut=False,
+        recorded_for_s=RECORDED_S,
+        items=items,
+    )
 
 
 def _recorded(one: HandledMessage, now: float, *, shows: bool) -> RecordedMessage:

@@ -1,9 +1,11 @@
 """What is told of the actors of one process: its tree, one actor, and what was done with one."""
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from sexton_engine import TreeNode
 from sexton_http.bodies.shapes import Shape
+from sexton_http.identity.context import SeenNode
 
 
 class MessageCount(Shape):
@@ -95,11 +97,18 @@ class RecordedMessage(Shape):
 class ActorTree(Shape):
     """The supervision tree of one process."""
 
+    node: UUID
+    """The server that it is from; its workers are one node together."""
+    version: str
     host: str
     worker: int | None
     """The worker of the server; null where it has one process only."""
+    is_cut: bool
+    """Another node's answer was too long: each list shows only its first entries."""
+    nodes: list[SeenNode]
+    """The servers of this database that were heard within a day, the one that was asked first."""
     workers: list[int]
-    """Those that serve, each with actors of its own."""
+    """The node's workers that serve, each with actors of its own."""
     tree: TreeNode
     kinds: list[ActorKind]
     actors: list[ActorItem]
@@ -111,8 +120,13 @@ class ActorTree(Shape):
 class ActorView(Shape):
     """One actor, where it is awake."""
 
+    node: UUID
+    """The server that it is from; its workers are one node together."""
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
+    """Another node's answer was too long: each list shows only its first entries."""
     actor: ActorItem
     messages: list[MessageCount]
     """What all actors of its kind have handled."""
@@ -121,8 +135,13 @@ class ActorView(Shape):
 
 
 class MessageList(Shape):
+    node: UUID
+    """The server that it is from; its workers are one node together."""
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
+    """Another node's answer was too long: each list shows only its first entries."""
     recorded_for_s: float
     """Ask again within this time, and the recording goes on."""
     items: list[RecordedMessage]
@@ -131,6 +150,11 @@ class MessageList(Shape):
 class ActorDone(Shape):
     """The actor as it was before."""
 
+    node: UUID
+    """The server that it is from; its workers are one node together."""
+    version: str
     host: str
     worker: int | None
+    is_cut: bool
+    """Another node's answer was too long: each list shows only its first entries."""
     actor: ActorItem
