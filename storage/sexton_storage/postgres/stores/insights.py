@@ -61,14 +61,19 @@ _SPENT = """
 SELECT coalesce(sum(nanos) FILTER (WHERE day = $2), 0)::bigint, coalesce(sum(nanos), 0)::bigint
   FROM spend WHERE zombie_id = $1 AND day >= $3 AND day < $4
 """
-# As many as are ahead by their age alone, however few of them need the same.
+# As many as are ahead by their age alone, however few of them need the same. Each agent is looked up once, by
+# its id: the planner takes agents with the same needs for a handful, and would go through all that wait for
+# each of them.
 _AHEAD = """
-SELECT count(*)
-  FROM (SELECT zombie_id FROM waiting_events WHERE created_at < $2 ORDER BY created_at LIMIT $5) e
-  JOIN zombies z ON z.id = e.zombie_id AND z.id <> $1
-   AND z.required_tags @> $3::text[] AND z.required_tags <@ $3::text[] AND z.allows_unsandboxed = $4
-  JOIN agent_heads h ON h.zombie_id = z.id AND h.status = 'active'
+SELECT coalesce(sum(e.events), 0)::bigint
+  FROM (SELECT zombie_id, count(*) AS events
+          FROM (SELECT zombie_id FROM waiting_events WHERE created_at < $2 ORDER BY created_at LIMIT $5) o
+         WHERE zombie_id <> $1 GROUP BY zombie_id) e
+ CROSS JOIN LATERAL (SELECT workspace_id, required_tags, allows_unsandboxed FROM zombies
+                      WHERE id = e.zombie_id OFFSET 0) z
+  JOIN agent_heads h ON h.zombie_id = e.zombie_id AND h.status = 'active'
   JOIN workspaces w ON w.id = z.workspace_id AND NOT w.paused
+ WHERE z.required_tags @> $3::text[] AND z.required_tags <@ $3::text[] AND z.allows_unsandboxed = $4
 """
 _RUNNERS = """
 SELECT r.id, r.labels || r.offers, r.sandbox_tier, r.admin_state, r.last_seen_at, r.slots,
@@ -94,9 +99,12 @@ SELECT created_at / {MINUTE_MS} * {MINUTE_MS}, count(*), count(*) FILTER (WHERE 
 
 
 _WAITING_NOW = """
-SELECT z.required_tags, count(*), min(e.created_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
-  FROM (SELECT zombie_id, workspace_id, created_at FROM waiting_events
-         WHERE workspace_id = $1 ORDER BY created_at, arrival LIMIT $2) e
+SELECT z.required_tags, sum(e.events)::bigint,
+       min(e.oldest_at) FILTER (WHERE h.status = 'active' AND NOT w.paused)
+  FROM (SELECT zombie_id, workspace_id, count(*) AS events, min(created_at) AS oldest_at
+          FROM (SELECT zombie_id, workspace_id, created_at FROM waiting_events
+                 WHERE workspace_id = $1 ORDER BY created_at, arrival LIMIT $2) o
+         GROUP BY zombie_id, workspace_id) e
   JOIN zombies z ON z.id = e.zombie_id
   JOIN agent_heads h ON h.zombie_id = e.zombie_id
   JOIN workspaces w ON w.id = e.workspace_id
