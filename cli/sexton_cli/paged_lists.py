@@ -41,7 +41,7 @@ class PagedList(NamedTuple):
 
     def tell(self, caller: Caller, *, limit: int, agent: str | None = None, **query: str | None) -> None:
         """Print the first ``limit`` items that fit, and how to go on; ``agent`` is a name or an id."""
-        names: Mapping[str, str] = {}
+        names: dict[str, str] = {}
         with caller.client() as client:
             workspace = workspace_path(caller, client)
             zombie_id = None if agent is None else agent_id(client, workspace, agent)
@@ -51,7 +51,10 @@ class PagedList(NamedTuple):
                 caller.output.document({"items": found.items, "next_cursor": found.next_cursor})
                 return
             if "zombie_id" in self.kinds:
-                names = agent_names(client, workspace, {row["zombie_id"] for row in found.items})
+                names = {row["zombie_id"]: row["zombie_name"] for row in found.items if "zombie_name" in row}
+                # A server of an older release names no agents in its lists.
+                unnamed = {row["zombie_id"] for row in found.items} - names.keys()
+                names |= agent_names(client, workspace, unnamed)
         caller.output.table(self.columns, [self.shown(row, names) for row in found.items])
         if found.next_cursor is not None:
             caller.output.note(f"There are more: raise --limit, or go on with --cursor {found.next_cursor}")

@@ -6,13 +6,14 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_storage.errors import Conflict, NameTaken
+from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.paging import Page
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.events import EventStatus, ReadyAgent
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.leases import LeaseStatus
-from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.records.zombies import ZombieStatus, summary_of
 from sexton_storage.writes import AppendEvent, EventEnd, OpenGate
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -269,3 +270,46 @@ async def test_nothing_is_ready_in_a_paused_workspace(world: StorageWorld) -> No
     await world.storage.workspaces.save(replace(workspace, paused=True))
     assert await world.storage.events.ready_agent(agent.id) is None
     assert list(await world.storage.events.ready(after=None, limit=9)) == []
+
+
+async def test_lists_are_read_without_what_they_do_not_show(world: StorageWorld) -> None:
+    zombies = world.storage.zombies
+    cron = {"type": "cron", "schedule": "0 5 * * *"}
+    agents = [
+        await world.agent(compiled={"triggers": [cron], "tools": ["http"]}),
+        await world.agent(name="a_b", status=ZombieStatus.PAUSED, compiled={"triggers": []}),
+        await world.agent(),
+    ]
+    ids = [agent.id for agent in agents]
+    gone, theirs = new_id(), await (await world.beside()).agent()
+    await world.append(agents[0])
+
+    whole = await zombies.list(world.workspace_id, limit=9)
+    listed = await zombies.summaries(world.workspace_id, limit=9)
+    assert [replace(one, triggers=list(one.triggers)) for one in listed] == [
+        replace(summary_of(one), triggers=list(one.compiled.get("triggers", ()))) for one in whole
+    ]
+    assert [one.id for one in listed] == ids[::-1]
+    assert [list(one.triggers) for one in listed] == [[], [], [cron]]
+
+    page = Page(listed[0].created_at, listed[0].id)
+    assert await zombies.summaries(world.workspace_id, limit=1, after=page) == listed[1:2]
+    assert await zombies.summaries(world.workspace_id, limit=9, status=ZombieStatus.PAUSED) == listed[1:2]
+    assert await zombies.summaries(world.workspace_id, limit=9, name_glob="a_*") == listed[1:2]
+
+    assert await zombies.names([*ids[:2], gone, theirs.id]) == {
+        agents[0].id: agents[0].name,
+        agents[1].id: "a_b",
+        theirs.id: theirs.name,
+    }
+    assert [one.id for one in await zombies.load_many([ids[2], gone, ids[0]])] == [ids[2], ids[0]]
+    assert [*await zombies.load_many(ids)] == [await zombies.load(one) for one in ids]
+
+    [event] = await world.storage.events.list(world.workspace_id, limit=9)
+    found = await world.storage.events.search(
+        world.workspace_id, parse_filter("status:received", now=world.now), limit=9
+    )
+    assert (event.zombie_name, [one.zombie_name for one in found.events]) == (
+        agents[0].name,
+        [agents[0].name],
+    )

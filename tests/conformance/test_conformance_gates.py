@@ -42,6 +42,8 @@ async def test_a_gate_is_opened_under_a_live_lease(world: StorageWorld) -> None:
     )
     assert await world.storage.gates.load(gate.id) == gate
     assert await world.storage.gates.of_lease(lease.id) == [gate]
+    assert await world.storage.gates.pending(world.workspace_id, most=9) == 1
+    assert await world.storage.gates.pending(world.workspace_id, most=0) == 0
     assert [f.kind for f in await world.storage.frames.read(agent.id, after=1, limit=9)] == ["gate_pending"]
 
 

@@ -199,3 +199,20 @@ async def test_without_room_a_replay_is_refused_to_all_who_wait_for_it(autojump_
     assert trio.current_time() - began < 6, "they do not wait one after the other"
     assert (frames.reads, budget.now) == (0, PAGE_BYTES)
     assert not await replays.has_room("ann")
+
+
+async def test_two_answers_of_one_request_that_are_made_at_once_give_back_all_they_had(
+    autojump_clock: MockClock,
+) -> None:
+    budget = ByteBudget(4000)
+    with Room(budget, "ann") as room:
+        budget.count("ann", 950)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(room.grow, 100, 60)
+            nursery.start_soon(room.grow, 100, 60)
+            await wait_all_tasks_blocked()
+            budget.give_back("ann", 950)
+
+        assert (budget.now, room.size) == (200, 200)
+
+    assert budget.now == 0

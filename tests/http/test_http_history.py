@@ -20,6 +20,7 @@ FIELDS = {
     "ended",
     "retry_at",
     "zombie_id",
+    "zombie_name",
     "workspace_id",
     "actor",
     "event_type",

@@ -3642,6 +3642,7 @@ export interface components {
             verdict: components["schemas"]["DeliveryVerdict"];
             /** Format: uuid */
             zombie_id: string;
+            zombie_name: string;
         };
         DeliveryPage: {
             items: components["schemas"]["DeliveryItem"][];
@@ -3678,6 +3679,7 @@ export interface components {
             workspace_id: string;
             /** Format: uuid */
             zombie_id: string;
+            zombie_name: string;
         };
         /** @enum {unknown} */
         DeliveryVerdict: "accepted" | "challenge" | "duplicate" | "ignored" | "refused" | "replayed";
@@ -3760,6 +3762,7 @@ export interface components {
             workspace_id: string;
             /** Format: uuid */
             zombie_id: string;
+            zombie_name: string;
         };
         /** @description One lease of the event. */
         EventLease: {
@@ -3856,6 +3859,7 @@ export interface components {
             workspace_id: string;
             /** Format: uuid */
             zombie_id: string;
+            zombie_name: string;
         };
         /** @description What one model after the first has used, cumulative over the lease. */
         FallbackCounts: {
@@ -5871,6 +5875,7 @@ export interface components {
             workspace_id: string;
             /** Format: uuid */
             zombie_id: string;
+            zombie_name: string;
         };
         /**
          * @description Which sessions are listed.

@@ -137,12 +137,15 @@ class Room:
         self.shrink(0)
 
     async def grow(self, size: int, wait_s: float) -> bool:
-        """Have at least that many bytes; False when there is no room for them."""
+        """Have at least that many bytes; False when there is no room for them.
+
+        Two that ask at the same time may have the bytes of both.
+        """
         more = size - self.size
         if more > 0:
             if not await self._budget.take(self.owner, more, wait_s):
                 return False
-            self.size = size
+            self.size += more
         return True
 
     async def may_begin(self, wait_s: float) -> bool:

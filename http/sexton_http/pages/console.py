@@ -18,9 +18,9 @@ from sexton_http.pages.form_actions import MEDIA, SEE_OTHER, TAG, form_operation
 from sexton_http.pages.forms import CLIENT_FAULT, sentence
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
+from sexton_http.pages.side_by_side import side_by_side
 from sexton_http.pages.templates.frame import Frame, show
 from sexton_storage.records.frames import place_of
-from sexton_storage.records.gates import GateStatus
 
 MOST_COUNTED: Final = 99
 """Gates that wait are counted up to here."""
@@ -158,12 +158,14 @@ async def frame_of(call: Call[Any, Any], who: SignedIn, here: str, title: str) -
     """Give what stands around a page. Raises Problem UZ-WORKSPACE-001 for another tenant's workspace."""
     storage, began_ms = call.ctx.world.storage, call.ctx.world.now_ms()
     workspace_id = call.id("workspace_id")
-    mine = await storage.workspaces.list(who.tenant.id)
+    async with side_by_side() as ask:
+        listed = ask(storage.workspaces.list, who.tenant.id)
+        waiting = ask(storage.gates.pending, workspace_id, most=MOST_COUNTED)
+    mine = listed.answer
     chosen = [workspace for workspace in mine if workspace.id == workspace_id]
     if not chosen:
         raise Problem("UZ-WORKSPACE-001", f"there is no workspace {workspace_id}")
-    waiting = await storage.gates.list(workspace_id, limit=MOST_COUNTED, status=GateStatus.PENDING)
-    counts = {"approvals": len(waiting)}
+    counts = {"approvals": waiting.answer}
     return Frame(
         title, here, who, chosen[0], mine, counts, calls=call.services.documents.operations, began_ms=began_ms
     )

@@ -7,12 +7,11 @@ import msgspec
 
 from sexton_actors.event_waits import Reason, WaitKind, outlook
 from sexton_actors.manifest.model import from_json
-from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import GateView, Query, Shape, WaitMs, view_gate
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Wait, operation
 from sexton_http.routes.events import PAGE_BYTES, TAG, EventItem, Sizes, view_event
-from sexton_http.routes.shared.event_lookup import find_event
+from sexton_http.routes.shared.event_lookup import check_place, find_event, unknown_event
 from sexton_http.routes.shared.event_wait import asked_wait_s, until_ended
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.insights import Attempt
@@ -162,7 +161,9 @@ async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> WholeEve
         await until_ended(call.ctx, event, wait_s)
     await call.reserve(PAGE_BYTES)
     event = await find_event(call, zombie_id)
-    history = await call.ctx.world.storage.insights.history(event.id)
+    storage = call.ctx.world.storage
+    history = await storage.insights.history(event.id)
+    names = await storage.zombies.names([event.zombie_id])
     sizes = Sizes(
         len(event.request_json.encode()),
         None if event.response_text is None else len(event.response_text.encode()),
@@ -171,7 +172,7 @@ async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> WholeEve
     return WholeEvent(
         **{
             name: getattr(item, name)
-            for item in (view_event(event, sizes),)
+            for item in (view_event(event, names.get(event.zombie_id, ""), sizes),)
             for name in item.__struct_fields__
         },
         input_tokens=event.input_tokens,
@@ -237,18 +238,19 @@ def _links(event: Event) -> EventLinks:
 
 
 async def _why(call: Call[Any, Any], zombie_id: UUID | None) -> EventWhy:
-    event = await find_event(call, zombie_id)
-    now = await call.ctx.world.storage.insights.situation(event.id)
+    now = await call.ctx.world.storage.insights.situation(call.id("event_id"))
     if now is None:
-        raise Problem("UZ-EVENT-001", f"the workspace has no event {event.id}")
+        raise unknown_event(call)
+    event = now.event
+    check_place(call, event, zombie_id)
     found = outlook(now, from_json(now.agent.compiled))
     return EventWhy(
         event_id=event.id,
         zombie_id=event.zombie_id,
-        status=now.event.status,
+        status=event.status,
         waits=bool(found.reasons),
-        says=found.reasons[0].says if found.reasons else f"It waits for nothing: it is {now.event.status}.",
-        reasons=[_reason(reason, now.event) for reason in found.reasons],
+        says=found.reasons[0].says if found.reasons else f"It waits for nothing: it is {event.status}.",
+        reasons=[_reason(reason, event) for reason in found.reasons],
         place=found.place,
         place_of_agent=found.place_of_agent,
         expected_start_at=found.expected_start_at,

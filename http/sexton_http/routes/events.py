@@ -45,6 +45,7 @@ class CanarySide(StrEnum):
 class EventItem(Shape):
     event_id: UUID
     zombie_id: UUID
+    zombie_name: str
     workspace_id: UUID
     actor: str
     event_type: str
@@ -193,7 +194,7 @@ def _within(rows: Sequence[ListedEvent]) -> list[EventItem]:
     left = PAGE_BYTES
     for row in rows:
         sizes = Sizes(row.request_bytes, row.response_bytes, row.evidence_bytes)
-        item = view_event(row, sizes, truncated=row.is_cut)
+        item = view_event(row, row.zombie_name, sizes, truncated=row.is_cut)
         left -= len(msgspec.json.encode(item))
         if left < 0 and shown:
             break
@@ -226,10 +227,11 @@ def side_of(event: Event) -> CanarySide | None:
     return CanarySide.STABLE if event.asked_version is None else CanarySide.CANDIDATE
 
 
-def view_event(event: Event, sizes: Sizes, *, truncated: bool = False) -> EventItem:
+def view_event(event: Event, name: str, sizes: Sizes, *, truncated: bool = False) -> EventItem:
     return EventItem(
         event_id=event.id,
         zombie_id=event.zombie_id,
+        zombie_name=name,
         workspace_id=event.workspace_id,
         actor=event.actor,
         event_type=event.event_type,

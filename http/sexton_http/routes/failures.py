@@ -29,6 +29,7 @@ class FailureView(Shape):
     failure_id: UUID
     workspace_id: UUID
     zombie_id: UUID
+    zombie_name: str
     failure_label: str | None
     error_code: str | None
     message: str
@@ -97,7 +98,8 @@ async def list_failures(call: Call[NoBody, FailureQuery]) -> FailurePage:
     hours = await call.ctx.world.storage.failures.hours(
         [group.id for group in shown], since_hour=hour - TREND_HOURS + 1
     )
-    return FailurePage([_view(group, hours.get(group.id, {}), now) for group in shown], following)
+    names = await call.ctx.world.storage.zombies.names({group.zombie_id for group in shown})
+    return FailurePage([_view(group, names, hours.get(group.id, {}), now) for group in shown], following)
 
 
 @operation("GET", FAILURE, tag=TAG, codes=CODES)
@@ -156,15 +158,17 @@ async def _shown(call: Call[Any, Any], group: FailureGroup | None) -> FailureVie
     now = call.ctx.world.now_ms()
     since_hour = now // HOUR_MS - TREND_HOURS + 1
     hours = await call.ctx.world.storage.failures.hours([group.id], since_hour=since_hour)
-    return _view(group, hours[group.id], now)
+    names = await call.ctx.world.storage.zombies.names([group.zombie_id])
+    return _view(group, names, hours[group.id], now)
 
 
-def _view(group: FailureGroup, hours: Mapping[int, int], now: int) -> FailureView:
+def _view(group: FailureGroup, names: Mapping[UUID, str], hours: Mapping[int, int], now: int) -> FailureView:
     hour = now // HOUR_MS
     return FailureView(
         failure_id=group.id,
         workspace_id=group.workspace_id,
         zombie_id=group.zombie_id,
+        zombie_name=names.get(group.zombie_id, ""),
         failure_label=group.failure_label,
         error_code=group.error_code,
         message=group.message,

@@ -35,11 +35,13 @@ RUN_CODES: Final = (
     "UZ-ENTL-003",
     "UZ-EVENT-002",
 )
+CRON: Final = "cron"
+"""The type of a trigger that is a schedule."""
 SHOWN: Final = 3
 """Firings that are shown, of those to come and of those that were."""
 LOOKED_AT: Final = 2 * SHOWN
 """Events of a schedule that are read: one may have the same fields in another time zone."""
-AGENTS_PAGE: Final = 100
+AGENTS_PAGE: Final = 250
 AGENTS_MAX: Final = 1_000
 """Agents that one page looks through."""
 
@@ -115,22 +117,22 @@ async def list_schedules(call: Call[NoBody, ScheduleQuery]) -> SchedulePage:
         return SchedulePage(await _shown(call, [] if zombie is None else [zombie]), None)
     filters = fingerprint("schedules", workspace_id)
     after = None if query.cursor is None else decode(query.cursor, filters).page
-    found: list[Zombie] = []
+    found: list[UUID] = []
     looked = 0
     while True:
-        rows = await storage.zombies.list(workspace_id, limit=AGENTS_PAGE, after=after)
-        for zombie in rows:
+        rows = await storage.zombies.summaries(workspace_id, limit=AGENTS_PAGE, after=after)
+        for agent in rows:
             looked += 1
-            after = Page(zombie.created_at, zombie.id)
-            if _crons(zombie):
-                found.append(zombie)
+            after = Page(agent.created_at, agent.id)
+            if any(trigger.get("type") == CRON for trigger in agent.triggers):
+                found.append(agent.id)
             if len(found) >= query.limit:
                 break
         ended = len(rows) < AGENTS_PAGE and (not rows or rows[-1].id == (after.id if after else None))
         if ended or len(found) >= query.limit or looked >= AGENTS_MAX:
             break
     following = None if ended or after is None else encode(Place(after.created_at, after.id, filters))
-    return SchedulePage(await _shown(call, found), following)
+    return SchedulePage(await _shown(call, await storage.zombies.load_many(found)), following)
 
 
 @operation("GET", SCHEDULE, tag=TAG, codes=CODES)

@@ -74,8 +74,7 @@ async def list_webhooks(call: Call[NoBody, WebhookQuery]) -> WebhookPage:
     elif query.refusing:
         refused = await storage.deliveries.refusals(workspace_id, since=now - DAY_MS, limit=query.limit)
         recent = [one for one in refused if one.last_at >= now - DAY_MS]
-        loaded = [await storage.zombies.load(one.zombie_id) for one in recent]
-        agents = [zombie for zombie in loaded if zombie is not None]
+        agents = list(await storage.zombies.load_many([one.zombie_id for one in recent]))
     else:
         filters = fingerprint("webhooks", workspace_id)
         place = None if query.cursor is None else decode(query.cursor, filters)
@@ -90,6 +89,8 @@ async def list_webhooks(call: Call[NoBody, WebhookQuery]) -> WebhookPage:
 
 async def _addresses(call: Call[Any, Any], agents: list[Zombie], now: int) -> list[WebhookItem]:
     store, ids = call.ctx.world.storage.deliveries, [zombie.id for zombie in agents]
+    if not ids:
+        return []
     week, day = [
         {
             one.zombie_id: one
@@ -99,28 +100,32 @@ async def _addresses(call: Call[Any, Any], agents: list[Zombie], now: int) -> li
         }
         for since in (now - DELIVERIES_KEEP_MS, now - DAY_MS)
     ]
-    return [
-        _address(call, zombie, trigger, week.get(zombie.id), day.get(zombie.id))
-        for zombie in agents
-        for trigger in from_json(zombie.compiled).webhook_triggers
-    ]
+    found = []
+    for zombie in agents:
+        manifest = from_json(zombie.compiled)
+        addresses = urls(call.ctx, masked_paths(zombie.id, manifest))
+        counts = week.get(zombie.id), day.get(zombie.id)
+        found += [
+            _address(zombie, trigger, addresses[trigger.source], *counts)
+            for trigger in manifest.webhook_triggers
+        ]
+    return found
 
 
 def _address(
-    call: Call[Any, Any],
     zombie: Zombie,
     trigger: WebhookTrigger,
+    url: str,
     week: RefusalCount | None,
     day: RefusalCount | None,
 ) -> WebhookItem:
     signature = trigger.signature
-    addresses = urls(call.ctx, masked_paths(zombie.id, from_json(zombie.compiled)))
     return WebhookItem(
         zombie_id=zombie.id,
         zombie_name=zombie.name,
         status=zombie.status,
         source=trigger.source,
-        url=addresses[trigger.source],
+        url=url,
         signed=signature is not None,
         secret_ref=None if signature is None else signature.secret_ref,
         header=None if signature is None else signature.header,

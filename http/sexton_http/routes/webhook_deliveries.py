@@ -36,6 +36,7 @@ class DeliveryItem(Shape):
 
     delivery_id: UUID
     zombie_id: UUID
+    zombie_name: str
     at: int
     address: DeliveryAddress
     """How the address named the trigger. The address itself may hold a secret, and is not kept."""
@@ -109,13 +110,14 @@ async def list_deliveries(call: Call[NoBody, DeliveryQuery]) -> DeliveryPage:
     shown = rows[: query.limit]
     more = len(rows) > query.limit
     following = encode(Place(shown[-1].at, shown[-1].id, filters)) if more else None
-    return DeliveryPage([_item(delivery) for delivery in shown], following)
+    names = await call.ctx.world.storage.zombies.names({delivery.zombie_id for delivery in shown})
+    return DeliveryPage([_item(delivery, names) for delivery in shown], following)
 
 
 @operation("GET", DELIVERY, tag=TAG, codes=CODES)
 async def get_delivery(call: Call[NoBody, NoQuery]) -> DeliveryRecord:
     """Show one delivery with its headers."""
-    return _record(await _find(call))
+    return await _record(call, await _find(call))
 
 
 @operation(
@@ -157,13 +159,13 @@ async def replay_delivery(call: Call[NoBody, NoQuery]) -> DeliveryRecord:
     """
     delivery = await _find(call)
     if delivery.event_id is not None:
-        return _record(delivery)
+        return await _record(call, delivery)
     message = Redeliver(delivery, await _body(call, delivery), call.traceparent)
     outcome = await ask(call.ctx.system, "zombie", delivery.zombie_id, message)
     world = call.ctx.world
     after = replayed(delivery, outcome, call.member.by, world.now_ms())
     await world.storage.deliveries.settle(after)
-    return _record(await world.storage.deliveries.load(delivery.id) or after)
+    return await _record(call, await world.storage.deliveries.load(delivery.id) or after)
 
 
 async def _find(call: Call[Any, Any]) -> WebhookDelivery:
@@ -183,24 +185,26 @@ async def _body(call: Call[Any, Any], delivery: WebhookDelivery) -> bytes:
     return body or b""
 
 
-def _item(delivery: WebhookDelivery) -> DeliveryItem:
-    return DeliveryItem(**_fields(delivery))
+def _item(delivery: WebhookDelivery, names: Mapping[UUID, str]) -> DeliveryItem:
+    return DeliveryItem(**_fields(delivery, names))
 
 
-def _record(delivery: WebhookDelivery) -> DeliveryRecord:
+async def _record(call: Call[Any, Any], delivery: WebhookDelivery) -> DeliveryRecord:
+    names = await call.ctx.world.storage.zombies.names([delivery.zombie_id])
     return DeliveryRecord(
-        **_fields(delivery),
+        **_fields(delivery, names),
         workspace_id=delivery.workspace_id,
         headers=shown_headers(delivery.headers),
         kept_until=delivery.at + DELIVERIES_KEEP_MS,
     )
 
 
-def _fields(delivery: WebhookDelivery) -> dict[str, Any]:
+def _fields(delivery: WebhookDelivery, names: Mapping[UUID, str]) -> dict[str, Any]:
     kept = delivery.body_bytes == delivery.size and delivery.event_id is None
     return {
         "delivery_id": delivery.id,
         "zombie_id": delivery.zombie_id,
+        "zombie_name": names.get(delivery.zombie_id, ""),
         "at": delivery.at,
         "address": delivery.address,
         "source": delivery.source,

@@ -54,7 +54,7 @@ from sexton_http.routes.shared.message_form import MESSAGE_BYTES, MESSAGE_FORM
 from sexton_http.routes.shared.plan_limits import FULL, entitled_of
 from sexton_http.routes.shared.runner_needs import unmet_needs
 from sexton_storage.records.users import Role
-from sexton_storage.records.zombies import ZombieStatus
+from sexton_storage.records.zombies import ZombieStatus, summary_of
 
 TAG = "Agents"
 MARKDOWN_BYTES = 64 * 1024
@@ -183,7 +183,7 @@ async def list_zombies(call: Call[NoBody, ZombieQuery]) -> ZombiePage:
     query, zombies, workspace_id = call.query, call.ctx.world.storage.zombies, call.id("workspace_id")
     filters = fingerprint("zombies", workspace_id, query.status, query.name)
     place = None if query.cursor is None else decode(query.cursor, filters)
-    rows = await zombies.list(
+    rows = await zombies.summaries(
         workspace_id,
         limit=query.limit + 1,
         after=None if place is None else place.page,
@@ -217,7 +217,7 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
     )
     unmet = await unmet_needs(world.storage, zombie, world.now_ms()) if waits is WaitingFor.RUNNER else ()
     return ZombieRecord(
-        **msgspec.structs.asdict(view_agent(zombie)),
+        **msgspec.structs.asdict(view_agent(summary_of(zombie))),
         workspace_id=zombie.workspace_id,
         source_markdown="" if config is None else config.source_markdown,
         trigger_markdown="" if config is None else config.trigger_markdown,

@@ -1,6 +1,6 @@
 """Agents in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.records.zombies import AgentSummary, Zombie, ZombieStatus, summary_of
 from sexton_storage.rules import ACTIVE_CONFIG, SUPERSEDED_CONFIG
 from sexton_storage.terms import CONFIGS_KEPT
 
@@ -69,6 +69,20 @@ class MemoryZombies(MemoryStore):
     async def load(self, zombie_id: UUID) -> Zombie | None:
         await self._round_trip()
         return self._tables.zombies.get(zombie_id)
+
+    async def load_many(self, zombie_ids: Sequence[UUID]) -> Sequence[Zombie]:
+        if not zombie_ids:
+            return ()
+        await self._round_trip()
+        kept = self._tables.zombies
+        return [kept[one] for one in zombie_ids if one in kept]
+
+    async def names(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, str]:
+        if not zombie_ids:
+            return {}
+        await self._round_trip()
+        kept = self._tables.zombies
+        return {one: kept[one].name for one in zombie_ids if one in kept}
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
         await self._round_trip()
@@ -162,6 +176,18 @@ class MemoryZombies(MemoryStore):
             and (after is None or (z.created_at, z.id) < (after.created_at, after.id))
         ]
         return sorted(found, key=lambda z: (z.created_at, z.id), reverse=True)[:limit]
+
+    async def summaries(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        after: Page | None = None,
+        status: ZombieStatus | None = None,
+        name_glob: str | None = None,
+    ) -> Sequence[AgentSummary]:
+        found = await self.list(workspace_id, limit=limit, after=after, status=status, name_glob=name_glob)
+        return [summary_of(zombie) for zombie in found]
 
     async def count(self, workspace_id: UUID) -> int:
         await self._round_trip()

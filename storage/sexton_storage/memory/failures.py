@@ -62,6 +62,8 @@ class MemoryFailures(MemoryStore):
     async def hours(
         self, failure_ids: Sequence[UUID], *, since_hour: int
     ) -> Mapping[UUID, Mapping[int, int]]:
+        if not failure_ids:
+            return {}
         await self._round_trip()
         kept = self._tables.failure_hours
         return {

@@ -73,7 +73,8 @@ class MemoryEvents(MemoryStore):
             and (status is None or e.status is status)
         ]
         found.sort(key=self._place, reverse=True)
-        return [_listed(self._charged(e), whole_bytes) for e in found[:limit]]
+        kept = self._tables.zombies
+        return [_listed(self._charged(e), kept[e.zombie_id].name, whole_bytes) for e in found[:limit]]
 
     async def search(
         self,
@@ -167,7 +168,7 @@ class MemoryEvents(MemoryStore):
         )
 
 
-def _listed(event: Event, whole_bytes: int) -> ListedEvent:
+def _listed(event: Event, name: str, whole_bytes: int) -> ListedEvent:
     request, response = len(event.request_json.encode()), _bytes_of(event.response_text)
     evidence = _bytes_of(json_or_none(event.evidence))
     kept = {
@@ -177,7 +178,13 @@ def _listed(event: Event, whole_bytes: int) -> ListedEvent:
         "response_text": None if (response or 0) > whole_bytes else event.response_text,
         "evidence": None if (evidence or 0) > whole_bytes else event.evidence,
     }
-    return ListedEvent(**kept, request_bytes=request, response_bytes=response, evidence_bytes=evidence)
+    return ListedEvent(
+        **kept,
+        request_bytes=request,
+        response_bytes=response,
+        evidence_bytes=evidence,
+        zombie_name=name,
+    )
 
 
 def _bytes_of(text: str | None) -> int | None:
@@ -272,6 +279,14 @@ class MemoryGates(MemoryStore):
             )
         ]
         return sorted(found, key=place, reverse=newest_first)[:limit]
+
+    async def pending(self, workspace_id: UUID, *, most: int) -> int:
+        await self._round_trip()
+        found = (
+            gate.workspace_id == workspace_id and gate.status is GateStatus.PENDING
+            for gate in self._tables.gates.values()
+        )
+        return min(most, sum(found))
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]:
         await self._round_trip()

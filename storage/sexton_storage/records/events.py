@@ -93,6 +93,7 @@ class ListedEvent(Event, frozen=True, gc=False):
     response_bytes: int | None = None
     """None: there is no answer."""
     evidence_bytes: int | None = None
+    zombie_name: str = ""
 
     @property
     def is_cut(self) -> bool:

@@ -77,6 +77,10 @@ class GateStore(Protocol):
         """One page, which begins behind ``after``, a place in the order."""
         ...
 
+    async def pending(self, workspace_id: UUID, *, most: int) -> int:
+        """How many wait for a person, counted up to ``most``."""
+        ...
+
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]: ...
     async def overdue(self, *, limit: int) -> Sequence[UUID]:
         """Pending gates past ``timeout_at`` by the database's clock."""

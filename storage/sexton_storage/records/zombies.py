@@ -1,6 +1,6 @@
 """Agents, and the store that keeps them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -53,6 +53,33 @@ class Zombie(msgspec.Struct, frozen=True, gc=False):
     ``id`` and ``status``."""
 
 
+class AgentSummary(msgspec.Struct, frozen=True, gc=False):
+    """What a list shows of an agent; of its configuration it holds the triggers alone."""
+
+    id: UUID
+    name: str
+    status: ZombieStatus
+    required_tags: tuple[str, ...]
+    triggers: Sequence[Json]
+    created_at: int
+    updated_at: int
+    last_event_at: int | None = None
+
+
+def summary_of(zombie: Zombie) -> AgentSummary:
+    """What a list shows of an agent that was read whole."""
+    return AgentSummary(
+        id=zombie.id,
+        name=zombie.name,
+        status=zombie.status,
+        required_tags=zombie.required_tags,
+        triggers=zombie.compiled.get("triggers", ()),
+        created_at=zombie.created_at,
+        updated_at=zombie.updated_at,
+        last_event_at=zombie.last_event_at,
+    )
+
+
 class ZombieStore(Protocol):
     async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
         """Raises NameTaken when the workspace has an agent of that name."""
@@ -60,6 +87,14 @@ class ZombieStore(Protocol):
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
         """With the compiled form of its active configuration."""
+        ...
+
+    async def load_many(self, zombie_ids: Sequence[UUID]) -> Sequence[Zombie]:
+        """Load those that there are, each as ``load`` gives it, in the order of the ids."""
+        ...
+
+    async def names(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, str]:
+        """The name of each of these that there is."""
         ...
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...
@@ -95,6 +130,18 @@ class ZombieStore(Protocol):
         lending: GrantStatus | None = None,
     ) -> Sequence[Zombie]:
         """Newest first. ``lending``: only those with a grant of a credential of this status."""
+        ...
+
+    async def summaries(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        after: Page | None = None,
+        status: ZombieStatus | None = None,
+        name_glob: str | None = None,
+    ) -> Sequence[AgentSummary]:
+        """The same agents as ``list`` gives, without what a list does not show."""
         ...
 
     async def count(self, workspace_id: UUID) -> int: ...

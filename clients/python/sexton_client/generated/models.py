@@ -1807,6 +1807,7 @@ class DeliveryItem(Model, frozen=True, kw_only=True):
 
     delivery_id: str
     zombie_id: str
+    zombie_name: str
     at: int
     address: DeliveryAddress
     source: str
@@ -1833,6 +1834,7 @@ class DeliveryPage(Model, frozen=True, kw_only=True):
 class DeliveryRecord(Model, frozen=True, kw_only=True):
     delivery_id: str
     zombie_id: str
+    zombie_name: str
     at: int
     address: DeliveryAddress
     source: str
@@ -1882,6 +1884,7 @@ class EventCancelled(Model, frozen=True, kw_only=True):
 class EventItem(Model, frozen=True, kw_only=True):
     event_id: str
     zombie_id: str
+    zombie_name: str
     workspace_id: str
     actor: str
     event_type: str
@@ -1979,6 +1982,7 @@ class FailureView(Model, frozen=True, kw_only=True):
     failure_id: str
     workspace_id: str
     zombie_id: str
+    zombie_name: str
     failure_label: str | None
     error_code: str | None
     message: str
@@ -3320,6 +3324,7 @@ class Whoami(Model, frozen=True, kw_only=True):
 class WholeEvent(Model, frozen=True, kw_only=True):
     event_id: str
     zombie_id: str
+    zombie_name: str
     workspace_id: str
     actor: str
     event_type: str

@@ -12,6 +12,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_operation, older_of, show_page
 from sexton_http.pages.form_actions import act, may
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.agents import (
     AgentProfile,
@@ -77,40 +78,38 @@ async def agent_page(
     who, zombie_id = frame.signed_in, call.id("zombie_id")
     agent: ZombieRecord = await act(call, who, get_zombie)
     as_agent = msgspec.structs.replace(call, params={**call.params, "agent_id": zombie_id})
-    profile: AgentProfile = await act(as_agent, who, get_agent_profile)
-    events: EventPage = await act(call, who, list_zombie_events, query=EventQuery(limit=LATEST))
-    versions: VersionPage = await act(
-        call, who, list_harness_versions, query=VersionQuery(agent_id=zombie_id, limit=LATEST)
-    )
-    scores: ScorePage = await act(as_agent, who, list_agent_scores, query=ScoreQuery(limit=SCORED))
-    proposals: ProposalPage = await act(
-        as_agent, who, list_proposals, query=ProposalQuery(status=ProposalStatus.PENDING, limit=LATEST)
-    )
-    trial: CanaryState = await act(call, who, get_canary)
-    memories: MemoryList | None = None
-    if may(who, list_memories):
-        memories = await act(call, who, list_memories, query=MemoryQuery(limit=LATEST))
-    services: GrantPage = await act(call, who, list_zombie_grants, query=GrantQuery(limit=GRANTS))
-    lent: CredentialGrantPage = await act(
-        call, who, list_credential_grants, query=CredentialGrantQuery(zombie_id=zombie_id)
-    )
+    pending = ProposalQuery(status=ProposalStatus.PENDING, limit=LATEST)
+    newest = VersionQuery(agent_id=zombie_id, limit=LATEST)
+    of_agent = CredentialGrantQuery(zombie_id=zombie_id)
+    memories: Asked[MemoryList] | None = None
+    async with side_by_side() as ask:
+        profile: Asked[AgentProfile] = ask(act, as_agent, who, get_agent_profile)
+        events: Asked[EventPage] = ask(act, call, who, list_zombie_events, query=EventQuery(limit=LATEST))
+        versions: Asked[VersionPage] = ask(act, call, who, list_harness_versions, query=newest)
+        scores: Asked[ScorePage] = ask(act, as_agent, who, list_agent_scores, query=ScoreQuery(limit=SCORED))
+        proposals: Asked[ProposalPage] = ask(act, as_agent, who, list_proposals, query=pending)
+        trial: Asked[CanaryState] = ask(act, call, who, get_canary)
+        if may(who, list_memories):
+            memories = ask(act, call, who, list_memories, query=MemoryQuery(limit=LATEST))
+        services: Asked[GrantPage] = ask(act, call, who, list_zombie_grants, query=GrantQuery(limit=GRANTS))
+        lent: Asked[CredentialGrantPage] = ask(act, call, who, list_credential_grants, query=of_agent)
     return show_page(
         call,
         frame._replace(title=agent.name),
         "agent",
         notice,
         agent=agent,
-        profile=profile,
-        events=events.items,
-        versions=versions.items,
-        more_versions=versions.next_cursor is not None,
-        canary=trial.canary,
-        candidates=[one for one in versions.items if one.status in CANDIDATES],
-        scores=scores.items[::-1],
-        proposals=proposals.items,
-        memories=memories,
-        services=services.items,
-        lent=lent.items,
+        profile=profile.answer,
+        events=events.answer.items,
+        versions=versions.answer.items,
+        more_versions=versions.answer.next_cursor is not None,
+        canary=trial.answer.canary,
+        candidates=[one for one in versions.answer.items if one.status in CANDIDATES],
+        scores=scores.answer.items[::-1],
+        proposals=proposals.answer.items,
+        memories=None if memories is None else memories.answer,
+        services=services.answer.items,
+        lent=lent.answer.items,
         samples=samples_of(agent),
         schedules=[trigger for trigger in agent.triggers if trigger.get("type") == "cron"],
         fresh_urls={source: url for source, url in (fresh_urls or {}).items() if not url.endswith("***")},

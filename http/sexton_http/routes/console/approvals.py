@@ -10,6 +10,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_form, console_operation, query_of, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.approvals import (
     REASON_CHARS,
@@ -41,17 +42,18 @@ _DECISION: Final = FormDecoder(GateDecision)
 async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
     cursor = query_of(call, GateQuery).cursor
     asked = GateQuery(status=GateStatus.PENDING, cursor=cursor)
-    waiting: GatePage = await act(call, frame.signed_in, list_approvals, query=asked)
     lately = GateQuery(order=GateOrder.DECIDED, limit=DECISIONS)
-    decided: GatePage = await act(call, frame.signed_in, list_approvals, query=lately)
+    async with side_by_side() as ask:
+        waiting: Asked[GatePage] = ask(act, call, frame.signed_in, list_approvals, query=asked)
+        decided: Asked[GatePage] = ask(act, call, frame.signed_in, list_approvals, query=lately)
     return show_page(
         call,
         frame,
         "approvals",
         notice,
-        gates=waiting.items,
-        decided=decided.items,
-        cursor=waiting.next_cursor,
+        gates=waiting.answer.items,
+        decided=decided.answer.items,
+        cursor=waiting.answer.next_cursor,
         reason_chars=REASON_CHARS,
     )
 

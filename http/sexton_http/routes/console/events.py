@@ -13,6 +13,7 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_form, console_operation, older_of, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
 from sexton_http.routes.billing import Periods, list_metering_periods
@@ -27,7 +28,7 @@ from sexton_http.routes.event_details import (
 )
 from sexton_http.routes.events import EventPage, WorkspaceEventQuery, list_workspace_events
 from sexton_http.routes.harness import VersionItem, VersionPage, VersionQuery, list_harness_versions
-from sexton_http.routes.shared.agent_views import ZombieItem, ZombiePage, budget_of
+from sexton_http.routes.shared.agent_views import ZombiePage, budget_of
 from sexton_http.routes.transcripts import TranscriptPage, TranscriptQuery, get_workspace_transcript
 from sexton_http.routes.zombies import ZombieQuery, list_zombies
 from sexton_storage.records.configs import ConfigStatus
@@ -40,7 +41,7 @@ MOST_ENTRIES: Final = 200
 RUNNABLE: Final = frozenset({ConfigStatus.COMPILED, ConfigStatus.ACTIVE, ConfigStatus.SUPERSEDED})
 """Versions that a replay may ask for."""
 AGENTS: Final = 100
-"""Agents that the filter offers, and whose names the list shows."""
+"""Agents that the filter offers, the newest of the workspace."""
 
 
 class EventSearch(Query):
@@ -64,37 +65,34 @@ class EventWish(Body):
 _WISH: Final = FormDecoder(EventWish)
 
 
-async def agents_of(call: Call[Any, Any], frame: Frame) -> Sequence[ZombieItem]:
-    """Give the newest agents of the workspace."""
-    page: ZombiePage = await act(call, frame.signed_in, list_zombies, query=ZombieQuery(limit=AGENTS))
-    return page.items
-
-
-def names_of(agents: Sequence[ZombieItem]) -> Mapping[UUID, str]:
-    return {agent.zombie_id: agent.name for agent in agents}
-
-
 @console_operation(HERE, HERE, "Events")
 async def show_events(call: Call[NoBody, EventSearch], frame: Frame) -> Answer:
     """Show the workspace's events, newest first, as the filters in the address say."""
     search = call.query
-    page: EventPage = await act(call, frame.signed_in, list_workspace_events, query=asked_of(search))
-    agents = await agents_of(call, frame)
-    names = names_of(agents)
+    async with side_by_side() as ask:
+        page: Asked[EventPage] = ask(
+            act, call, frame.signed_in, list_workspace_events, query=asked_of(search)
+        )
+        agents: Asked[ZombiePage] = ask(
+            act, call, frame.signed_in, list_zombies, query=ZombieQuery(limit=AGENTS)
+        )
+    events, offered = page.answer.items, {agent.zombie_id: agent.name for agent in agents.answer.items}
+    names = {**offered, **{event.zombie_id: event.zombie_name for event in events}}
     chosen = chosen_of(search)
+    is_other = search.agent and search.agent not in map(str, offered)
     here = frame.address(HERE)
     return show_page(
         call,
         frame,
         "events",
-        events=page.items,
-        agents=agents,
-        names=names,
+        events=events,
+        agents=agents.answer.items,
+        other_agent=name_of(search.agent, names) if is_other else None,
         search=search,
         states=list(EventStatus),
         chips=[(_words(name, value, names), without(here, chosen, name)) for name, value in chosen.items()],
         bulk=f"{frame.address('jobs')}?{urlencode({'filter': filter_text(chosen)})}" if chosen else None,
-        older=older_of(call, frame, HERE, page.next_cursor),
+        older=older_of(call, frame, HERE, page.answer.next_cursor),
     )
 
 
@@ -152,19 +150,28 @@ def _words(name: str, value: str, names: Mapping[UUID, str]) -> str:
     if name == "q":
         return value
     if name == "agent":
-        return f"agent {next((known for one, known in names.items() if str(one) == value), value)}"
+        return f"agent {name_of(value, names)}"
     return f"{name} {value}"
+
+
+def name_of(agent: str, names: Mapping[UUID, str]) -> str:
+    """The name of the agent that the address names by its id; of one that is not known, what stands there."""
+    return next((name for one, name in names.items() if str(one) == agent), agent)
 
 
 async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
     who = frame.signed_in
     event: WholeEvent = await act(call, who, get_workspace_event, query=EventWait())
-    agent = await call.ctx.world.storage.zombies.load(event.zombie_id)
-    why: EventWhy | None = None if event.ended else await act(call, who, explain_workspace_event)
-    files: ArtefactPage = await act(call, who, list_artefacts, query=ArtefactQuery())
-    entries = TranscriptQuery(limit=MOST_ENTRIES)
-    transcript: TranscriptPage = await act(call, who, get_workspace_transcript, query=entries)
-    charges: Periods = await act(call, who, list_metering_periods)
+    async with side_by_side() as ask:
+        found = ask(call.ctx.world.storage.zombies.load, event.zombie_id)
+        why: Asked[EventWhy | None] | None = None
+        if not event.ended:
+            why = ask(act, call, who, explain_workspace_event)
+        files: Asked[ArtefactPage] = ask(act, call, who, list_artefacts, query=ArtefactQuery())
+        entries = TranscriptQuery(limit=MOST_ENTRIES)
+        transcript: Asked[TranscriptPage] = ask(act, call, who, get_workspace_transcript, query=entries)
+        charges: Asked[Periods] = ask(act, call, who, list_metering_periods)
+    agent = found.answer
     versions: Sequence[VersionItem] = ()
     if event.ended and agent is not None:
         newest = VersionQuery(agent_id=event.zombie_id)
@@ -179,12 +186,12 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         notice,
         event=event,
         name="a deleted agent" if agent is None else agent.name,
-        why=why,
+        why=None if why is None else why.answer,
         gates=[gate for gate in event.gates if gate.status is GateStatus.PENDING],
-        files=files.items,
+        files=files.answer.items,
         versions=versions,
         story=story_of(event),
-        timeline=timeline_of(event, transcript.items, charges.items, now),
+        timeline=timeline_of(event, transcript.answer.items, charges.answer.items, now),
         budget=None if budget is None else budget.daily_nanos,
         now=now,
     )

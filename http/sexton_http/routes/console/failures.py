@@ -1,6 +1,8 @@
 """The page of failures: what fails alike, since when and how often, and the ways to deal with it."""
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
 
 from sexton_http.answers import Answer
 from sexton_http.bodies.shapes import Body
@@ -17,7 +19,6 @@ from sexton_http.pages.console import (
 )
 from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.templates.frame import Frame
-from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.failures import (
     FailurePage,
     FailureQuery,
@@ -36,6 +37,12 @@ QUIET_MS: Final = 24 * 3_600_000
 """For how long the button makes a group quiet."""
 
 
+class FailureList(FailureQuery):
+    """What the page asks for, fewer than a program does: each group brings its buttons."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 20
+
+
 class FailureWish(Body):
     """What the buttons of a group send."""
 
@@ -46,7 +53,7 @@ _WISH: Final = FormDecoder(FailureWish)
 
 
 async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
-    page: FailurePage = await act(call, frame.signed_in, list_failures, query=query_of(call, FailureQuery))
+    page: FailurePage = await act(call, frame.signed_in, list_failures, query=query_of(call, FailureList))
     older = older_of(call, frame, HERE, page.next_cursor)
     return show_page(
         call,
@@ -54,14 +61,13 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         "failures",
         notice,
         failures=page.items,
-        names=names_of(await agents_of(call, frame)),
         allowed=may(frame.signed_in, acknowledge_failure),
         older=older,
     )
 
 
 @console_operation(HERE, HERE, TITLE)
-async def show_failures(call: Call[NoBody, FailureQuery], frame: Frame) -> Answer:
+async def show_failures(call: Call[NoBody, FailureList], frame: Frame) -> Answer:
     """Show what fails, in groups of what fails alike, the last seen first."""
     return await _page(call, frame)
 

@@ -20,6 +20,7 @@ from sexton_http.pages.console import (
     show_page,
 )
 from sexton_http.pages.form_actions import FormDecoder, act, may
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.fleet import (
     AdminWish,
@@ -92,18 +93,20 @@ async def _page(
     who = frame.signed_in
     if not may(who, list_runners):
         return refused_page(frame, REFUSED, status=403)
-    runners: FleetPage = await act(call, who, list_runners, query=query_of(call, RunnerQuery))
-    leases: LeaseList = await act(call, who, list_live_leases, query=LeaseQuery())
-    queue: QueueState = await act(call, who, view_queue)
+    async with side_by_side() as ask:
+        runners: Asked[FleetPage] = ask(act, call, who, list_runners, query=query_of(call, RunnerQuery))
+        leases: Asked[LeaseList] = ask(act, call, who, list_live_leases, query=LeaseQuery())
+        queued: Asked[QueueState] = ask(act, call, who, view_queue)
+    queue = queued.answer
     return show_page(
         call,
         frame,
         "fleet",
         notice,
         status=CREATED if command else OK,
-        runners=runners.items,
-        total=runners.total,
-        leases=leases.items,
+        runners=runners.answer.items,
+        total=runners.answer.total,
+        leases=leases.answer.items,
         queue=queue,
         by_age=[(depth, share_of_age(depth.oldest_age_ms)) for depth in oldest_first(queue.by_tags)],
         command=command,

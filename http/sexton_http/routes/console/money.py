@@ -21,6 +21,7 @@ from sexton_http.pages.console import (
     show_page,
 )
 from sexton_http.pages.form_actions import FormDecoder, act, may
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.pages.templates.words import NANOS_PER_DOLLAR
 from sexton_http.routes.audit_actions import AUDITED
@@ -61,21 +62,23 @@ _CREDIT: Final = FormDecoder(CreditForm)
 
 async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None) -> Answer:
     who, now = frame.signed_in, call.ctx.world.now_ms()
-    balance: Balance = await act(call, who, get_balance)
-    charges: ChargePage = await act(call, who, list_charges, query=query_of(call, ChargeQuery))
     since = (day_of(now) - DAYS + 1) * DAY_MS
-    totals: dict[str, ChargeTotals] = {}
-    for by in TotalsBy:
-        wanted = TotalQuery(by=by, since=since, limit=DAYS if by is TotalsBy.DAY else DEAREST)
-        totals[by.value] = await act(call, who, total_charges, query=wanted)
-    older = older_of(call, frame, HERE, charges.next_cursor)
+    asked: dict[str, Asked[ChargeTotals]] = {}
+    async with side_by_side() as ask:
+        for by in TotalsBy:
+            wanted = TotalQuery(by=by, since=since, limit=DAYS if by is TotalsBy.DAY else DEAREST)
+            asked[by.value] = ask(act, call, who, total_charges, query=wanted)
+        balance: Asked[Balance] = ask(act, call, who, get_balance)
+        charges: Asked[ChargePage] = ask(act, call, who, list_charges, query=query_of(call, ChargeQuery))
+    totals = {by: total.answer for by, total in asked.items()}
+    older = older_of(call, frame, HERE, charges.answer.next_cursor)
     return show_page(
         call,
         frame,
         "money",
         notice,
-        balance=balance,
-        charges=charges.items,
+        balance=balance.answer,
+        charges=charges.answer.items,
         agents=totals["agent"].items,
         models=totals["model"].items,
         days=days_of(totals["day"], since),
@@ -133,17 +136,25 @@ def _day(at: int) -> str:
 
 async def _budgets_hit(call: Call[Any, Any], frame: Frame, agents: ChargeTotals) -> list[ZombieRecord]:
     """The dearest agents of this workspace that have used up a budget."""
-    found = []
-    for total in agents.items:
-        if total.name is None:
-            continue
-        one = msgspec.structs.replace(call, params={**call.params, "zombie_id": UUID(total.key)})
-        try:
-            agent: ZombieRecord = await act(one, frame.signed_in, get_zombie)
-        except Problem as problem:
-            if problem.code != "UZ-ZMB-009":
-                raise
-            continue  # Of another workspace.
-        if agent.budget is not None and is_over(agent.budget, agent.spend.day_nanos, agent.spend.month_nanos):
-            found.append(agent)
-    return found
+    async with side_by_side() as ask:
+        asked = [
+            ask(_agent, call, frame, UUID(total.key)) for total in agents.items if total.name is not None
+        ]
+    found = (one.answer for one in asked)
+    return [
+        agent
+        for agent in found
+        if agent is not None and is_over(agent.budget, agent.spend.day_nanos, agent.spend.month_nanos)
+    ]
+
+
+async def _agent(call: Call[Any, Any], frame: Frame, zombie_id: UUID) -> ZombieRecord | None:
+    """None: it is another workspace's."""
+    one = msgspec.structs.replace(call, params={**call.params, "zombie_id": zombie_id})
+    try:
+        agent: ZombieRecord = await act(one, frame.signed_in, get_zombie)
+    except Problem as problem:
+        if problem.code != "UZ-ZMB-009":
+            raise
+        return None
+    return agent

@@ -14,18 +14,26 @@ from sexton_http.pages.console import console_operation, show_page
 from sexton_http.pages.form_actions import MEDIA, TAG, act, may
 from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.actors import TreeQuery, view_tree
 from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
 from sexton_http.routes.billing import Balance, get_balance
-from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.event_details import EventWhy, explain_workspace_event
-from sexton_http.routes.events import EventItem, EventPage, WorkspaceEventQuery, list_workspace_events
+from sexton_http.routes.events import (
+    ITEM_BYTES,
+    EventItem,
+    EventPage,
+    WorkspaceEventQuery,
+    list_workspace_events,
+)
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
-from sexton_http.routes.queue import QueueQuery, get_queue
+from sexton_http.routes.queue import QueueQuery, WorkspaceQueue, get_queue
 from sexton_http.routes.shared.actor_shapes import ActorTree, CrashItem
+from sexton_http.routes.shared.agent_views import ZombiePage
 from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
 from sexton_http.routes.webhook_addresses import WebhookItem, WebhookPage, WebhookQuery, list_webhooks
+from sexton_http.routes.zombies import ZombieQuery, list_zombies
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.failures import FailureStatus
 from sexton_storage.records.gates import GateStatus
@@ -38,6 +46,8 @@ MOST_EXPLAINED: Final = 5
 """Agents whose oldest waiting event is asked why it waits; each costs a read of the queue."""
 PLAIN_WAITS: Final = frozenset({WaitKind.TURN, WaitKind.EARLIER_EVENT, WaitKind.APPROVAL})
 MOST_FAILURES: Final = 10
+MOST_HALTED: Final = 10
+"""Agents that the platform has paused, the newest of them."""
 MOST_CRASHES: Final = 5
 CRASH_S: Final = 3600.0
 """How long a crash of an actor is shown."""
@@ -79,37 +89,42 @@ async def _first(call: Call[NoBody, NoQuery], place: str) -> Answer:
 async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     """Show what waits for a person, what is stuck and why, and what runs."""
     who = frame.signed_in
-    asked = GateQuery(status=GateStatus.PENDING)
-    gates: GatePage = await act(call, who, list_approvals, query=asked)
-    balance: Balance = await act(call, who, get_balance)
-    agents = await agents_of(call, frame)
-    failures: FailurePage = await act(
-        call, who, list_failures, query=FailureQuery(status=FailureStatus.OPEN, limit=MOST_FAILURES)
-    )
-    running = await _events(call, frame, EventStatus.RUNNING)
-    waiting = await _events(call, frame, EventStatus.RECEIVED)
-    throughput: Throughput = await act(call, who, get_throughput, query=ThroughputQuery())
-    names = names_of(agents)
-    hooks: WebhookPage = await act(call, who, list_webhooks, query=WebhookQuery(refusing=True))
-    stuck = [await _why(call, frame, event) for event in oldest_of_agents(waiting.items)]
+    # For both lists of events at once: what either needs by itself, as they are small together as a rule.
+    await call.reserve(LOOKED_AT * ITEM_BYTES)
+    async with side_by_side() as ask:
+        waiting: Asked[EventPage] = ask(_events, call, frame, EventStatus.RECEIVED)
+        gates: Asked[GatePage] = ask(
+            act, call, who, list_approvals, query=GateQuery(status=GateStatus.PENDING)
+        )
+        asked = FailureQuery(status=FailureStatus.OPEN, limit=MOST_FAILURES)
+        failures: Asked[FailurePage] = ask(act, call, who, list_failures, query=asked)
+        throughput: Asked[Throughput] = ask(act, call, who, get_throughput, query=ThroughputQuery())
+        queue: Asked[WorkspaceQueue] = ask(act, call, who, get_queue, query=QueueQuery())
+        running = ask(_events, call, frame, EventStatus.RUNNING)
+        balance: Asked[Balance] = ask(act, call, who, get_balance)
+        hooks: Asked[WebhookPage] = ask(act, call, who, list_webhooks, query=WebhookQuery(refusing=True))
+        paused = ZombieQuery(status=ZombieStatus.PAUSED, limit=MOST_HALTED)
+        halted: Asked[ZombiePage] = ask(act, call, who, list_zombies, query=paused)
+        crashes = ask(_crashes, call, frame)
+    async with side_by_side() as ask:
+        reasons = [ask(_why, call, frame, event) for event in oldest_of_agents(waiting.answer.items)]
     return show_page(
         call,
         frame,
         "now",
-        gates=gates.items,
-        failures=failures.items,
-        refusing=refusing_agents(hooks.items, call.ctx.world.now_ms()),
-        halted=[agent for agent in agents if agent.status is ZombieStatus.PAUSED],
-        stuck=[(event, why) for event, why in stuck if is_stuck(why)],
-        running=running.items,
-        waiting=waiting.items,
-        more_waiting=waiting.next_cursor is not None,
-        balance=balance,
-        minutes=throughput.minutes,
-        queue=await act(call, who, get_queue, query=QueueQuery()),
-        names=names,
+        gates=gates.answer.items,
+        failures=failures.answer.items,
+        refusing=refusing_agents(hooks.answer.items, call.ctx.world.now_ms()),
+        halted=halted.answer.items,
+        stuck=[reason.answer for reason in reasons if is_stuck(reason.answer[1])],
+        running=running.answer.items,
+        waiting=waiting.answer.items,
+        more_waiting=waiting.answer.next_cursor is not None,
+        balance=balance.answer,
+        minutes=throughput.answer.minutes,
+        queue=queue.answer,
         allowed=may(who, acknowledge_failure),
-        crashes=await _crashes(call, frame),
+        crashes=crashes.answer,
     )
 
 

@@ -8,8 +8,8 @@ from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_form, console_operation, older_of, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act, may
+from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
-from sexton_http.routes.console.events import agents_of, names_of
 from sexton_http.routes.shared.told_acts import act_told
 from sexton_http.routes.webhook_addresses import WebhookPage, WebhookQuery, list_webhooks
 from sexton_http.routes.webhook_deliveries import (
@@ -43,24 +43,22 @@ _WISH: Final = FormDecoder(DeliveryWish)
 async def show_webhooks(call: Call[NoBody, DeliveryQuery], frame: Frame) -> Answer:
     """Show what was refused last and why, the addresses of all agents, and what came to them."""
     who, query = frame.signed_in, call.query
-    refused: DeliveryPage = await act(
-        call,
-        who,
-        list_deliveries,
-        query=DeliveryQuery(verdict=DeliveryVerdict.REFUSED, zombie_id=query.zombie_id, limit=MOST_REFUSED),
-    )
-    hooks: WebhookPage = await act(call, who, list_webhooks, query=WebhookQuery(zombie_id=query.zombie_id))
-    page: DeliveryPage = await act(call, who, list_deliveries, query=query)
-    older = older_of(call, frame, HERE, page.next_cursor)
+    last = DeliveryQuery(verdict=DeliveryVerdict.REFUSED, zombie_id=query.zombie_id, limit=MOST_REFUSED)
+    async with side_by_side() as ask:
+        refused: Asked[DeliveryPage] = ask(act, call, who, list_deliveries, query=last)
+        hooks: Asked[WebhookPage] = ask(
+            act, call, who, list_webhooks, query=WebhookQuery(zombie_id=query.zombie_id)
+        )
+        page: Asked[DeliveryPage] = ask(act, call, who, list_deliveries, query=query)
+    older = older_of(call, frame, HERE, page.answer.next_cursor)
     return show_page(
         call,
         frame,
         "webhooks",
-        refused=refused.items,
-        hooks=hooks.items,
-        more_hooks=hooks.next_cursor is not None,
-        deliveries=page.items,
-        names=names_of(await agents_of(call, frame)),
+        refused=refused.answer.items,
+        hooks=hooks.answer.items,
+        more_hooks=hooks.answer.next_cursor is not None,
+        deliveries=page.answer.items,
         allowed=may(who, replay_delivery),
         older=older,
     )
@@ -76,7 +74,6 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         notice,
         delivery=delivery,
         body=await _text_of(call, frame),
-        names=names_of(await agents_of(call, frame)),
         allowed=may(who, replay_delivery),
     )
 

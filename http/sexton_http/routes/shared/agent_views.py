@@ -8,7 +8,7 @@ from sexton_actors.manifest.model import NANOS_PER_DOLLAR
 from sexton_actors.webhooks.trigger_view import filled_in
 from sexton_actors.zombie.waits import WaitingFor
 from sexton_http.bodies.shapes import Shape
-from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.records.zombies import AgentSummary, Zombie, ZombieStatus
 
 
 class ZombieItem(Shape):
@@ -62,18 +62,18 @@ class ZombieRecord(ZombieItem):
     """Trigger source to its address. A secret in an address was shown once; here it is `zwh_***`."""
 
 
-def view_agent(zombie: Zombie) -> ZombieItem:
+def view_agent(agent: AgentSummary) -> ZombieItem:
     """As a list shows it."""
     return ZombieItem(
-        id=zombie.id,
-        zombie_id=zombie.id,
-        name=zombie.name,
-        status=zombie.status,
-        required_tags=zombie.required_tags,
-        triggers=[filled_in(trigger) for trigger in zombie.compiled.get("triggers", ())],
-        created_at=zombie.created_at,
-        updated_at=zombie.updated_at,
-        last_event_at=zombie.last_event_at,
+        id=agent.id,
+        zombie_id=agent.id,
+        name=agent.name,
+        status=agent.status,
+        required_tags=agent.required_tags,
+        triggers=[filled_in(trigger) for trigger in agent.triggers],
+        created_at=agent.created_at,
+        updated_at=agent.updated_at,
+        last_event_at=agent.last_event_at,
     )
 
 

@@ -57,6 +57,7 @@ _LISTED = {
     "request_bytes": _REQUEST_BYTES,
     "response_bytes": _RESPONSE_BYTES,
     "evidence_bytes": _EVIDENCE_BYTES,
+    "zombie_name": "(SELECT a.name FROM zombies a WHERE a.id = e.zombie_id)",
 }
 _LISTED_COLUMNS = ", ".join(_LISTED.get(name, f"e.{name}") for name in LISTED_EVENTS.names)
 _SEEN = """

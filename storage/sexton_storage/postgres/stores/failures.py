@@ -121,8 +121,9 @@ class PostgresFailures(PostgresStore):
         self, failure_ids: Sequence[UUID], *, since_hour: int
     ) -> Mapping[UUID, Mapping[int, int]]:
         found: dict[UUID, dict[int, int]] = {one: {} for one in failure_ids}
-        for group_id, hour, count in await self._rows(_HOURS, list(failure_ids), since_hour):
-            found[group_id][hour] = count
+        if found:
+            for group_id, hour, count in await self._rows(_HOURS, list(failure_ids), since_hour):
+                found[group_id][hour] = count
         return found
 
     async def acknowledge(self, failure_id: UUID, by: str, now: int) -> FailureGroup | None:

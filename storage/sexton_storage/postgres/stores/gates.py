@@ -9,7 +9,9 @@ from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.gates import Gate, GateOrder, GateStatus
 
 _GATE = f"SELECT {GATES.columns()} FROM gates"
-
+_PENDING = """
+SELECT count(*) FROM (SELECT FROM gates WHERE workspace_id = $1 AND status = 'pending' LIMIT $2) g
+"""
 _ORDERS = {
     GateOrder.OLDEST: ("requested_at", ">", "ASC"),
     GateOrder.NEWEST: ("requested_at", "<", "DESC"),
@@ -50,6 +52,10 @@ class PostgresGates(PostgresStore):
             where.add(f"({time}, id) {goes_on} ({{}}, {{}})", after.created_at, after.id)
         query = f"{_GATE} WHERE {where} ORDER BY {time} {direction}, id {direction} LIMIT {int(limit)}"
         return GATES.many(await self._rows(query, *where.args))
+
+    async def pending(self, workspace_id: UUID, *, most: int) -> int:
+        found: int = await self._value(_PENDING, workspace_id, most)
+        return found
 
     async def of_lease(self, lease_id: UUID) -> Sequence[Gate]:
         return GATES.many(

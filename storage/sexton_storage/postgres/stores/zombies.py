@@ -1,10 +1,11 @@
 """Agents in PostgreSQL: the wide record, its configurations and its head."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.documents import from_json
 from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.globs import like_pattern
 from sexton_storage.paging import Page
@@ -25,7 +26,7 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.records.zombies import AgentSummary, Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.streams import GateKey, cancelled_frame, closed_frame
 from sexton_storage.terms import CONFIGS_KEPT, KILL_FRAMES_MAX
@@ -35,6 +36,13 @@ _OF_JOIN = {"compiled": "c.compiled", "last_event_at": "h.last_event_at"}
 _COLUMNS = ", ".join(_OF_JOIN.get(name, f"z.{name}") for name in Zombie.__struct_fields__)
 AGENT = f"""
 SELECT {_COLUMNS}
+  FROM zombies z JOIN config_versions c ON c.id = z.config_version_id JOIN agent_heads h ON h.zombie_id = z.id
+"""
+# The whole configuration of an agent may be large, and a list shows its triggers.
+_SUMMARY = """
+SELECT z.id, z.name, z.status, z.required_tags,
+       CASE json_typeof(c.compiled -> 'triggers') WHEN 'array' THEN c.compiled -> 'triggers' END,
+       z.created_at, z.updated_at, h.last_event_at
   FROM zombies z JOIN config_versions c ON c.id = z.config_version_id JOIN agent_heads h ON h.zombie_id = z.id
 """
 _NEW_HEAD = "INSERT INTO agent_heads (zombie_id, workspace_id, tenant_id, status) VALUES ($1, $2, $3, $4)"
@@ -81,6 +89,7 @@ SELECT r.candidate, count(*), count(*) FILTER (WHERE r.failed), coalesce(sum(r.c
  WHERE r.zombie_id = $1 AND r.trial_id = $2 GROUP BY r.candidate
 """
 _BEFORE_ALL = UUID(int=0)
+_NEWEST = "ORDER BY z.created_at DESC, z.id DESC"
 _SPEND = """
 SELECT coalesce(sum(nanos) FILTER (WHERE day = $2), 0)::bigint, coalesce(sum(nanos), 0)::bigint
   FROM spend WHERE zombie_id = $1 AND day >= $3 AND day < $4
@@ -107,6 +116,19 @@ class PostgresZombies(PostgresStore):
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
         return ZOMBIES.maybe(await self._row(f"{AGENT} WHERE z.id = $1", zombie_id))
+
+    async def load_many(self, zombie_ids: Sequence[UUID]) -> Sequence[Zombie]:
+        if not zombie_ids:
+            return ()
+        rows = await self._rows(f"{AGENT} WHERE z.id = ANY($1)", list(zombie_ids))
+        found = {zombie.id: zombie for zombie in ZOMBIES.many(rows)}
+        return [found[one] for one in zombie_ids if one in found]
+
+    async def names(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, str]:
+        if not zombie_ids:
+            return {}
+        query = "SELECT id, name FROM zombies WHERE id = ANY($1)"
+        return {row[0]: row[1] for row in await self._rows(query, list(zombie_ids))}
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
         query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE id = $1"
@@ -156,17 +178,36 @@ class PostgresZombies(PostgresStore):
         name_glob: str | None = None,
         lending: GrantStatus | None = None,
     ) -> Sequence[Zombie]:
-        where = Conditions("z.workspace_id = $1", workspace_id)
-        if after is not None:
-            where.add("(z.created_at, z.id) < ({}, {})", after.created_at, after.id)
-        if status is not None:
-            where.add("z.status = {}", status)
-        if name_glob is not None:
-            where.add("z.name LIKE {}", like_pattern(name_glob))
+        where = _listed(workspace_id, after, status, name_glob)
         if lending is not None:
             where.add("EXISTS (SELECT FROM json_each(z.lending) g WHERE g.value ->> 'status' = {})", lending)
-        query = f"{AGENT} WHERE {where} ORDER BY z.created_at DESC, z.id DESC LIMIT {int(limit)}"
+        query = f"{AGENT} WHERE {where} {_NEWEST} LIMIT {int(limit)}"
         return ZOMBIES.many(await self._rows(query, *where.args))
+
+    async def summaries(
+        self,
+        workspace_id: UUID,
+        *,
+        limit: int,
+        after: Page | None = None,
+        status: ZombieStatus | None = None,
+        name_glob: str | None = None,
+    ) -> Sequence[AgentSummary]:
+        where = _listed(workspace_id, after, status, name_glob)
+        query = f"{_SUMMARY} WHERE {where} {_NEWEST} LIMIT {int(limit)}"
+        return [
+            AgentSummary(
+                id=row[0],
+                name=row[1],
+                status=ZombieStatus(row[2]),
+                required_tags=tuple(row[3]),
+                triggers=() if row[4] is None else from_json(row[4]),
+                created_at=row[5],
+                updated_at=row[6],
+                last_event_at=row[7],
+            )
+            for row in await self._rows(query, *where.args)
+        ]
 
     async def count(self, workspace_id: UUID) -> int:
         found: int = await self._value("SELECT count(*) FROM zombies WHERE workspace_id = $1", workspace_id)
@@ -223,6 +264,20 @@ class PostgresZombies(PostgresStore):
         month = month_of(day)
         row = await self._row(_SPEND, zombie_id, day, month.first_day, month.end_day)
         return (0, 0) if row is None else (row[0], row[1])
+
+
+def _listed(
+    workspace_id: UUID, after: Page | None, status: ZombieStatus | None, name_glob: str | None
+) -> Conditions:
+    where = Conditions("z.workspace_id = $1", workspace_id)
+    if after is not None:
+        where.add("(z.created_at, z.id) < ({}, {})", after.created_at, after.id)
+    if status is not None:
+        # Spelled out: of a parameter the planner could not tell that the index of the few has it.
+        where.add(f"z.status = '{status.value}'")
+    if name_glob is not None:
+        where.add("z.name LIKE {}", like_pattern(name_glob))
+    return where
 
 
 async def _put_config(connection: Connection, config: ConfigVersion) -> None:
