@@ -9,7 +9,7 @@ from bench.leases_by_hand import identity
 from bench.machine import query, superuser
 
 FAMILY = "a"
-"""Of the ids; names of agents are ``a-1`` and so on."""
+"""The family of their ids. Agents are named ``a-1``, ``a-2`` and so on."""
 DAYS = 7
 DAY_MS = 86_400_000
 # A tenth waits, a tenth has failed. Rows of waiting events come by a trigger that fires for copies, too.

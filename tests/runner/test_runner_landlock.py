@@ -23,7 +23,7 @@ from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.seccomp import ALLOW, MACHINES, OF_A_SHARED_USER, OF_ITSELF_ONLY, Machine
 from sexton_runner.sandbox.tiers import Job
 from sexton_runner.sandbox.workspace import open_workspace
-from tests.runner.attacks import CANARY, survivors
+from tests.runner.attacks import CANARY, MARKER, survivors
 from tests.runner.landlock_attacks import LANDLOCK_ATTACKS, ungrouped_sandbox
 from tests.runner.test_runner_seccomp import verdict
 from tests.worlds.ordinary_user import as_ordinary_user, own_folder
@@ -32,7 +32,6 @@ from tests.worlds.sandbox import Cage
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 240
 EPERM, EAFNOSUPPORT = 1, 97
-MARKER = "31337.25"
 needs_landlock = pytest.mark.skipif(kernel_abi() < LEAST_ABI, reason="the kernel's Landlock is too old")
 
 

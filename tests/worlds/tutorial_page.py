@@ -72,7 +72,7 @@ def is_as_shown(printed: str, shown: str) -> bool:
 class Reader:
     """Does what the page says, in a folder of their own.
 
-    A word in capitals stands for the id that was last printed under that head.
+    A word in capitals in a command stands for the id that was last printed under that head.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:

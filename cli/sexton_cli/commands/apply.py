@@ -81,7 +81,7 @@ class Look(NamedTuple):
     type=click.IntRange(0, 3_600),
     default=60,
     show_default=True,
-    help="Seconds to wait for another who is applying to the workspace.",
+    help="Seconds to wait while somebody else is applying to the workspace.",
 )
 @click.option(
     "--secrets-file",

@@ -36,7 +36,7 @@ class Rules(msgspec.Struct, frozen=True):
     prune: bool = False
     take_over: bool = False
     wait_s: float = 60.0
-    """How long to wait for another who is at it."""
+    """How long to wait while somebody else is applying to the workspace."""
 
 
 class Seen(msgspec.Struct, frozen=True):
