@@ -83,7 +83,8 @@ async def test_what_a_call_leaves_running_serves_later_calls_until_the_run_ends(
         assert "hello" in await bench.call("python", code=ASK)
 
         # One that writes for ever neither stops the others nor fills the disk.
-        flood = await bench.call("shell", command="yes 'a line that never ends' & echo flooding")
+        # Said before it begins: what is printed after it may be too late to be shown.
+        flood = await bench.call("shell", command="echo flooding; yes 'a line that never ends' &")
         assert "flooding" in flood
 
         sizes = "sleep 1; cat /tmp/processes/* | wc -c; kill %1 2>/dev/null; pkill yes; echo"
