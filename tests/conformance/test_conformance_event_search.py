@@ -131,7 +131,7 @@ async def test_what_waits_is_told_by_label_with_what_leases_have_left(world: Sto
     before = await world.append(able, created_at=since - HOUR_MS)
     gone = await world.append(able, created_at=since)
     await world.storage.journal.write(CancelEvent(able.id, gone.id, minute, ()))
-    await world.append(stopped, created_at=minute - 2)
+    halted = await world.append(stopped, created_at=minute - 2)
 
     found = await insights.queue(of, since=since, limit=9)
 
@@ -139,6 +139,11 @@ async def test_what_waits_is_told_by_label_with_what_leases_have_left(world: Sto
         TagsWaiting((), 2, later.created_at),
         TagsWaiting(("gpu",), 1, before.created_at),
     )
+    assert [(one.name, one.events, one.oldest_id) for one in found.longest] == [
+        (able.name, 1, before.id),
+        (plain.name, 1, later.id),
+        (stopped.name, 1, halted.id),
+    ]
     assert [(one.required_tags, one.oldest_at, one.left_at is None) for one in found.minutes] == [
         ((), first.created_at, True),
         (("gpu",), gone.created_at, False),
@@ -150,6 +155,8 @@ async def test_what_waits_is_told_by_label_with_what_leases_have_left(world: Sto
     assert abs(lease.expires_at - found.at - band.least_ms) < SLACK_BAND_MS
     assert sum(one.leases for one in await world.storage.fleet.slack()) >= 1
 
+    [longest] = (await insights.queue(of, since=since, limit=1)).longest
+    assert longest.oldest_at == before.created_at
     assert (await insights.queue(of, since=since, limit=1)).waiting == (
         TagsWaiting(("gpu",), 1, before.created_at),
     )

@@ -61,6 +61,9 @@ async def test_it_is_told_why_an_event_waits_until_it_runs(world: HttpWorld) -> 
     assert (label["required_tags"], label["events"], len(label["ages_ms"])) == (["gpu"], 1, 2)
     assert label["ages_ms"][-1] == label["oldest_age_ms"] >= 0
     assert (queue["leases"], [band["leases"] for band in queue["slack"]]) == (1, [1])
+
+    [agent] = queue["agents"]
+    assert (agent["zombie_name"], agent["events"], agent["oldest_event_id"]) == ("doctor", 1, second)
     assert queue["slack"][0]["from_ms"] <= queue["least_slack_ms"] <= 30_000
 
     fleet = (await world.get("/v1/fleet/queue", world.admin_token())).json()

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from sexton_http.answers import Problem
 from sexton_http.pages.side_by_side import AT_ONCE, side_by_side
+from sexton_http.routes.console.now import LOOKED_AT
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.records.failures import END_CHARS, FailureGroup
 from sexton_storage.records.zombies import ZombieStatus
@@ -138,6 +139,17 @@ async def test_a_page_costs_the_same_among_few_agents_and_among_many(
     events = await visitor.get(f"{home}/events?agent={elder['zombie_id']}")
     assert "agent elder ✕" in text_of(events.text)
     assert f'<option value="{elder["zombie_id"]}" selected>elder</option>' in events.text
+
+
+async def test_what_is_stuck_is_named_however_much_has_come_since(world: HttpWorld, visitor: Visitor) -> None:
+    picky, busy = await world.install("picky", tags="gpu"), await world.install("busy")
+    await steer(world, picky)
+    for _ in range(LOOKED_AT):
+        await steer(world, busy)
+
+    page = text_of((await visitor.get(f"/console/{world.installation.workspace_id}/now")).text)
+
+    assert "picky: No runner" in page
 
 
 async def test_the_page_of_failures_stays_small_however_much_fails(

@@ -9,7 +9,7 @@ from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
 from sexton_cli.commands.options import calling
 from sexton_cli.lookups import workspace_path
-from sexton_cli.output import Column, span
+from sexton_cli.output import Column, moment, span
 
 LABEL: Final[Mapping[str, type]] = {"required_tags": list, "events": int, "ages_ms": list}
 COLUMNS: Final = (
@@ -17,6 +17,12 @@ COLUMNS: Final = (
     Column("events", "WAITING"),
     Column("oldest", "OLDEST"),
     Column("longest", "LONGEST SINCE"),
+)
+AGENTS: Final = (
+    Column("zombie_name", "AGENT", elastic=True),
+    Column("events", "WAITING"),
+    Column("oldest_at", "OLDEST CAME"),
+    Column("oldest_event_id", "OLDEST"),
 )
 
 
@@ -34,6 +40,11 @@ def queue(caller: Caller, *, minutes: int) -> None:
         return
     labels: list[Row] = field(found, "labels", list)
     caller.output.table(COLUMNS, [_shown(row) for row in labels])
+    agents: list[Row] = field(found, "agents", list)
+    if agents:
+        shown = [{**row, "oldest_at": moment(row.get("oldest_at"))} for row in agents]
+        caller.output.table(AGENTS, shown)
+        caller.output.note(f"What the oldest waits for: sexton event why {agents[0].get('oldest_event_id')}")
     if not labels:
         caller.output.note(f"Nothing waits, and nothing came in {minutes} minutes.")
     if leases := field(found, "leases", int):

@@ -3203,6 +3203,16 @@ export interface components {
             /** Format: uuid */
             workspace_id: string;
         };
+        /** @description An agent with events that wait for a runner, for their turn, or for what keeps it from running. */
+        AgentQueue: {
+            events: number;
+            oldest_at: number;
+            /** Format: uuid */
+            oldest_event_id: string;
+            /** Format: uuid */
+            zombie_id: string;
+            zombie_name: string;
+        };
         AgentWorkspace: {
             /** Format: uuid */
             request_id: string;
@@ -5925,6 +5935,7 @@ export interface components {
             paused?: boolean | null;
         };
         WorkspaceQueue: {
+            agents: components["schemas"]["AgentQueue"][];
             labels: components["schemas"]["LabelQueue"][];
             leases: number;
             least_slack_ms: number | null;

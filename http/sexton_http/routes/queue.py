@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Final
+from uuid import UUID
 
 import msgspec
+from msgspec.structs import astuple
 
 from sexton_http.bodies.shapes import Query, Shape
 from sexton_http.gateway.call import Call
@@ -34,6 +36,17 @@ class LabelQueue(Shape):
     """The same at the end of each of the minutes, the oldest first, the last one now; 0 where none waited."""
 
 
+class AgentQueue(Shape):
+    """An agent with events that wait for a runner, for their turn, or for what keeps it from running."""
+
+    zombie_id: UUID
+    zombie_name: str
+    events: int
+    oldest_event_id: UUID
+    """``GET …/events/{event_id}/why`` tells what it waits for."""
+    oldest_at: int
+
+
 class LeaseSlack(Shape):
     """Leases that have about the same time left."""
 
@@ -45,6 +58,8 @@ class LeaseSlack(Shape):
 class WorkspaceQueue(Shape):
     labels: list[LabelQueue]
     """Those whose oldest event has waited longest first; of more than 20 the first ones."""
+    agents: list[AgentQueue]
+    """The 20 whose oldest event has waited longest, that first, whether or not they may run."""
     leases: int
     """Live ones, up to 10,000."""
     least_slack_ms: int | None
@@ -85,7 +100,8 @@ def queue_of(found: QueueLook, since: int, minutes: int) -> WorkspaceQueue:
         age = None if oldest_at is None else max(0, found.at - oldest_at)
         labels.append(LabelQueue(tags, 0 if now is None else now.events, age, ages))
     labels.sort(key=lambda label: (-(label.oldest_age_ms or 0), -max(label.ages_ms), label.required_tags))
-    return WorkspaceQueue(labels[:MOST_LABELS], *slack_of(found.slack))
+    agents = [AgentQueue(*astuple(one)) for one in found.longest]
+    return WorkspaceQueue(labels[:MOST_LABELS], agents, *slack_of(found.slack))
 
 
 def both(one: TagsWaiting, other: TagsWaiting) -> TagsWaiting:

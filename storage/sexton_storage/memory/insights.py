@@ -13,10 +13,12 @@ from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.insights import (
     AHEAD_CAP,
     ATTEMPTS_CAP,
+    LONGEST_CAP,
     MINUTE_MS,
     RUNNERS_CAP,
     STARTS_CAP,
     STARTS_WINDOW_MS,
+    AgentWaiting,
     Attempt,
     EventHistory,
     EventSituation,
@@ -101,6 +103,7 @@ class MemoryInsights(MemoryStore):
         return QueueLook(
             tables.now(),
             tuple(self._waiting(tags, found) for (tags,), found in self._grouped(waiting, lambda _: ())),
+            self._longest(waiting),
             tuple(
                 _waited(tags, found)
                 for (tags, _), found in self._grouped(newest, lambda event: (event.created_at // MINUTE_MS,))
@@ -125,6 +128,18 @@ class MemoryInsights(MemoryStore):
             and not workspaces[event.workspace_id].paused
         )
         return TagsWaiting(tags, len(events), min(may_run, default=None))
+
+    def _longest(self, events: Sequence[Event]) -> tuple[AgentWaiting, ...]:
+        """Those of the agents whose oldest event comes first in ``events``."""
+        of_agents: dict[UUID, list[Event]] = defaultdict(list)
+        for event in events:
+            of_agents[event.zombie_id].append(event)
+        return tuple(
+            AgentWaiting(
+                agent, self._tables.zombies[agent].name, len(found), found[0].id, found[0].created_at
+            )
+            for agent, found in list(of_agents.items())[:LONGEST_CAP]
+        )
 
     def _ahead(self, agent: Zombie, created_at: int) -> int:
         tables = self._tables

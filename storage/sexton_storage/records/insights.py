@@ -16,6 +16,8 @@ AHEAD_CAP: Final = 10_000
 """Events before one are counted up to here."""
 RUNNERS_CAP: Final = 1_000
 """Runners that are looked at for one that could take an event; the newest."""
+LONGEST_CAP: Final = 20
+"""Agents that are named of those whose events have waited longest."""
 STARTS_WINDOW_MS: Final = 600_000
 """How far back it is looked how often runners took events."""
 STARTS_CAP: Final = 50
@@ -111,6 +113,18 @@ class TagsWaiting(msgspec.Struct, frozen=True, gc=False):
     """When the oldest of them came whose agent may run."""
 
 
+class AgentWaiting(msgspec.Struct, frozen=True, gc=False):
+    """An agent with events that wait."""
+
+    zombie_id: UUID
+    name: str
+    events: int
+    oldest_id: UUID
+    """The event of the agent that comes first."""
+    oldest_at: int
+    """When that one came, in ms."""
+
+
 class TagsMinute(msgspec.Struct, frozen=True, gc=False):
     """Events with the same needs that came within one minute, whatever became of them."""
 
@@ -137,6 +151,8 @@ class QueueLook(msgspec.Struct, frozen=True):
     at: int
     """The database's clock, in ms."""
     waiting: tuple[TagsWaiting, ...]
+    longest: tuple[AgentWaiting, ...]
+    """The ``LONGEST_CAP`` agents whose oldest event came first, whether or not they may run."""
     minutes: tuple[TagsMinute, ...]
     slack: tuple[SlackBand, ...]
     """Those with leases, the least first."""

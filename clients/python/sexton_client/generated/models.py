@@ -125,6 +125,7 @@ __all__ = [
     "AgentKeyList",
     "AgentKeyMade",
     "AgentProfile",
+    "AgentQueue",
     "AgentWorkspace",
     "AppliedItem",
     "AppliedView",
@@ -1467,6 +1468,16 @@ class AgentProfile(Model, frozen=True, kw_only=True):
     created_at: str
     updated_at: str
     request_id: str
+
+
+class AgentQueue(Model, frozen=True, kw_only=True):
+    """An agent with events that wait for a runner, for their turn, or for what keeps it from running."""
+
+    zombie_id: str
+    zombie_name: str
+    events: int
+    oldest_event_id: str
+    oldest_at: int
 
 
 class AgentWorkspace(Model, frozen=True, kw_only=True):
@@ -3398,6 +3409,7 @@ class WorkspaceMade(Model, frozen=True, kw_only=True):
 
 class WorkspaceQueue(Model, frozen=True, kw_only=True):
     labels: list[LabelQueue]
+    agents: list[AgentQueue]
     leases: int
     least_slack_ms: int | None
     slack: list[LeaseSlack]

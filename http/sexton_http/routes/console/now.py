@@ -22,13 +22,12 @@ from sexton_http.routes.billing import Balance, get_balance
 from sexton_http.routes.event_details import EventWhy, explain_workspace_event
 from sexton_http.routes.events import (
     ITEM_BYTES,
-    EventItem,
     EventPage,
     WorkspaceEventQuery,
     list_workspace_events,
 )
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
-from sexton_http.routes.queue import QueueQuery, WorkspaceQueue, get_queue
+from sexton_http.routes.queue import AgentQueue, QueueQuery, WorkspaceQueue, get_queue
 from sexton_http.routes.shared.actor_shapes import ActorTree, CrashItem
 from sexton_http.routes.shared.agent_views import ZombiePage
 from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
@@ -107,7 +106,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         halted: Asked[ZombiePage] = ask(act, call, who, list_zombies, query=paused)
         crashes = ask(_crashes, call, frame)
     async with side_by_side() as ask:
-        reasons = [ask(_why, call, frame, event) for event in oldest_of_agents(waiting.answer.items)]
+        reasons = [ask(_why, call, frame, agent) for agent in queue.answer.agents[:MOST_EXPLAINED]]
     return show_page(
         call,
         frame,
@@ -128,14 +127,6 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
     )
 
 
-def oldest_of_agents(events: Sequence[EventItem]) -> list[EventItem]:
-    """The oldest waiting event of each agent, those that wait longest first."""
-    oldest: dict[UUID, EventItem] = {}
-    for event in sorted(events, key=lambda event: event.created_at):
-        oldest.setdefault(event.zombie_id, event)
-    return list(oldest.values())[:MOST_EXPLAINED]
-
-
 def refusing_agents(hooks: Sequence[WebhookItem], now: int) -> list[WebhookItem]:
     """One address of each agent that has refused something within the hour, the latest first."""
     found: dict[UUID, WebhookItem] = {}
@@ -150,10 +141,10 @@ def is_stuck(why: EventWhy) -> bool:
     return any(reason.kind not in PLAIN_WAITS for reason in why.reasons)
 
 
-async def _why(call: Call[Any, Any], frame: Frame, event: EventItem) -> tuple[EventItem, EventWhy]:
-    one = msgspec.structs.replace(call, params={**call.params, "event_id": event.event_id})
+async def _why(call: Call[Any, Any], frame: Frame, agent: AgentQueue) -> tuple[AgentQueue, EventWhy]:
+    one = msgspec.structs.replace(call, params={**call.params, "event_id": agent.oldest_event_id})
     why: EventWhy = await act(one, frame.signed_in, explain_workspace_event)
-    return event, why
+    return agent, why
 
 
 async def _crashes(call: Call[Any, Any], frame: Frame) -> list[CrashItem]:

@@ -11,12 +11,14 @@ from sexton_storage.postgres.stores.zombies import AGENT
 from sexton_storage.records.insights import (
     AHEAD_CAP,
     ATTEMPTS_CAP,
+    LONGEST_CAP,
     MINUTE_MS,
     RUNNERS_CAP,
     SLACK_BAND_MS,
     SLACK_CAP,
     STARTS_CAP,
     STARTS_WINDOW_MS,
+    AgentWaiting,
     Attempt,
     EventHistory,
     EventSituation,
@@ -110,6 +112,16 @@ SELECT z.required_tags, sum(e.events)::bigint,
   JOIN workspaces w ON w.id = e.workspace_id
  GROUP BY z.required_tags ORDER BY z.required_tags
 """
+_LONGEST = f"""
+SELECT e.zombie_id, z.name, e.events, o.event_id, o.created_at
+  FROM (SELECT zombie_id, count(*) AS events, min(arrival) AS first
+          FROM (SELECT zombie_id, created_at, arrival FROM waiting_events
+                 WHERE workspace_id = $1 ORDER BY created_at, arrival LIMIT $2) o
+         GROUP BY zombie_id ORDER BY min(created_at), min(arrival) LIMIT {LONGEST_CAP}) e
+  JOIN waiting_events o ON o.zombie_id = e.zombie_id AND o.arrival = e.first
+  JOIN zombies z ON z.id = e.zombie_id
+ ORDER BY o.created_at, o.arrival
+"""
 _WAITED = f"""
 SELECT z.required_tags, min(e.created_at),
        CASE WHEN NOT bool_or(e.first_leased_at IS NULL AND e.status = 'received')
@@ -155,12 +167,14 @@ class PostgresInsights(PostgresStore):
         async def work(connection: Connection) -> QueueLook:
             at = await connection.fetchval("SELECT sexton_now_ms()")
             waiting = await connection.fetch(_WAITING_NOW, workspace_id, limit)
+            longest = await connection.fetch(_LONGEST, workspace_id, limit)
             waited = await connection.fetch(_WAITED, workspace_id, since, limit)
             chosen = SLACK.format(chosen="WHERE workspace_id = $3")
             slack = await connection.fetch(chosen, SLACK_BAND_MS, SLACK_CAP, workspace_id)
             return QueueLook(
                 at,
                 tuple(TagsWaiting(tuple(row[0]), row[1], row[2]) for row in waiting),
+                tuple(AgentWaiting(*row) for row in longest),
                 tuple(TagsMinute(tuple(row[0]), row[1], row[2]) for row in waited),
                 tuple(SlackBand(*row) for row in slack),
             )
