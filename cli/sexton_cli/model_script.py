@@ -20,6 +20,7 @@ FORM: Final = (
 )
 MESSAGES_PATH: Final = "/v1/messages"
 CHAT_PATH: Final = "/v1/chat/completions"
+PATHS: Final = frozenset({MESSAGES_PATH, CHAT_PATH})
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -67,11 +68,27 @@ def provider_addresses(base_url: str) -> dict[str, str]:
     }
 
 
-class ScriptedModel:
-    """An ASGI application that speaks both protocols; ``asked`` counts the questions."""
+class _Message(msgspec.Struct, frozen=True):
+    role: str
 
-    def __init__(self, turns: Sequence[Turn]) -> None:
+
+class _Question(msgspec.Struct, frozen=True):
+    """What both protocols have of it."""
+
+    model: str = ""
+    messages: tuple[_Message, ...] = ()
+
+
+class ScriptedModel:
+    """An ASGI application that speaks both protocols; ``asked`` counts the questions.
+
+    Each question gets the next turn. With ``by_conversation`` it gets the one that its conversation has come
+    to, so that the script begins again with each run.
+    """
+
+    def __init__(self, turns: Sequence[Turn], *, by_conversation: bool = False) -> None:
         self._turns = turns
+        self._by_conversation = by_conversation
         self.asked = 0
 
     def __repr__(self) -> str:
@@ -95,12 +112,17 @@ class ScriptedModel:
         spell = {MESSAGES_PATH: _messages_events, CHAT_PATH: _chat_chunks}.get(path)
         if spell is None:
             return _refusal(404, f"the scripted model knows no {path}")
-        if self.asked >= len(self._turns):
+        try:
+            question = msgspec.json.decode(body, type=_Question)
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+            return _refusal(400, str(fault))
+        said = sum(message.role == "assistant" for message in question.messages)
+        number = said if self._by_conversation else self.asked
+        if number >= len(self._turns):
             return _refusal(400, f"the script of the model is over after {len(self._turns)} turns")
-        turn = self._turns[self.asked]
         self.asked += 1
-        model = str(msgspec.json.decode(body).get("model", ""))
-        return 200, b"text/event-stream", b"".join(spell(turn, model, self.asked))
+        words = spell(self._turns[number], question.model, number + 1)
+        return 200, b"text/event-stream", b"".join(words)
 
 
 def _refusal(status: int, why: str) -> tuple[int, bytes, bytes]:

@@ -53,9 +53,11 @@ class WarmProcess:
         stderr: IO[bytes],
         env: Mapping[str, str],
         start_new_session: bool = False,
+        cwd: Path | None = None,
     ) -> None:
         self._told, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        request = {"words": words, "cwd": str(Path.cwd()), "env": dict(env), "session": start_new_session}
+        where = str(cwd or Path.cwd())
+        request = {"words": words, "cwd": where, "env": dict(env), "session": start_new_session}
         with theirs:
             files = [stdin.fileno(), stdout.fileno(), stderr.fileno(), theirs.fileno()]
             socket.send_fds(_parent(), [orjson.dumps(request)], files)
@@ -157,6 +159,10 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     for number, file in enumerate(files[:STREAMS]):
         os.dup2(file, number)
     os.closerange(STREAMS, os.sysconf("SC_OPEN_MAX"))
+    # Those that we had know whether they can seek: a file can, and a pipe in its place cannot.
+    sys.stdin, sys.stdout, sys.stderr = (
+        os.fdopen(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+    )
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])

@@ -94,6 +94,9 @@ def show(caller: Caller, *, approval: str) -> None:
         caller.output.document(gate)
         return
     evidence: Row = gate.get("evidence") or {}
+    # A diff or a program is judged line by line, which JSON in one line does not let a person do.
+    texts = {name: text for name, text in evidence.items() if isinstance(text, str) and "\n" in text}
+    rest = {name: value for name, value in evidence.items() if name not in texts}
     event = evidence if gate.get("gate_kind") == "event" else {}
     caller.output.facts(
         {
@@ -108,7 +111,7 @@ def show(caller: Caller, *, approval: str) -> None:
             "message": event.get("message"),
             "link": event.get("url"),
             "reach": gate.get("blast_radius") or None,
-            "evidence": orjson.dumps(evidence).decode() if evidence else None,
+            "evidence": orjson.dumps(rest).decode() if rest else None,
             "asked": moment(gate.get("requested_at")),
             "denied by itself": moment(gate.get("timeout_at")) if gate.get("status") == "pending" else None,
             "resolved": moment(gate.get("updated_at")),
@@ -116,6 +119,10 @@ def show(caller: Caller, *, approval: str) -> None:
             "reason": gate.get("detail") or None,
         }
     )
+    for name, text in texts.items():
+        caller.output.say(f"{name}:")
+        for line in text.removesuffix("\n").split("\n"):
+            caller.output.say(f"  {line.expandtabs()}")
 
 
 @approvals.command()

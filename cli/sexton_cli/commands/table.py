@@ -22,6 +22,10 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         "image:image", "Make, list, check and remove the images that runs on this machine may have."
     ),
     "demo": Entry("server:demo", "See the whole path work with real parts, from an empty folder."),
+    "practice": Entry(
+        "practice:practice",
+        "Be a git host, and a model that follows a script, for agents to practise with on this machine.",
+    ),
     "sign-in-link": Entry(
         "sign_in_link:sign_in_link",
         "Print a link that signs the server's first admin in with a browser, once, within an hour.",
