@@ -175,6 +175,7 @@ CODES = Table(
         ("UZ-HARNESS-001", 404, "Config version not found", "No such configuration version.", _A),
         ("UZ-HARNESS-002", 409, "Config version not compiled", "Only a compiled version can be activated.", _A),
         ("UZ-HARNESS-003", 409, "Version cannot be run", "The version that was asked for is gone, or it needs what the agent is not lent, or another runner than the active version.", _AE),
+        ("UZ-HARNESS-004", 409, "Agent pinned", "The agent is pinned to another version, or the version that it is to be pinned to is not the active one.", _A),
         ("UZ-TOOL-004", 400, "Tool not attached", "The tool exists, but the agent does not declare it.", (Shown.ANSWER, Shown.STREAM)),
         ("UZ-TOOL-005", 400, "Unknown tool", "No tool has this name.", (Shown.ANSWER, Shown.STREAM)),
         ("UZ-GRANT-001", 403, "No integration grant for service", "The agent has not asked for this service.", _AE),

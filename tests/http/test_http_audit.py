@@ -28,6 +28,8 @@ ELSEWHERE = {
     "canary.promote",
     "canary.start",
     "canary.withdraw",
+    "agent.pin",
+    "agent.unpin",
     "chat.install",
     "chat.uninstall",
     "credential.delete",

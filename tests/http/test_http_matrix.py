@@ -38,6 +38,7 @@ BODIES: dict[str, Any] = {
     "change_zombie": {"status": "stopped"},
     "steer_zombie": {"message": "hello"},
     "start_canary": {"agent_version": 1, "share": 10},
+    "pin_agent": {"agent_version": 1},
     "begin_workspace_upload": {"sha256": "0" * 64, "size": 1},
     "change_api_key": {"active": False},
     "verify_webhook": {"headers": {}, "body": ""},

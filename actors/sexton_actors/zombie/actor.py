@@ -12,6 +12,7 @@ from sexton_actors.protocol.canary import (
     StartCanary,
     WithdrawCanary,
 )
+from sexton_actors.protocol.pins import PinAgent, PinMessage, UnpinAgent
 from sexton_actors.refusal import Refusal
 from sexton_actors.world import World
 from sexton_actors.zombie import status
@@ -22,6 +23,7 @@ from sexton_actors.zombie.deliveries import Deliveries
 from sexton_actors.zombie.firings import Firings
 from sexton_actors.zombie.follow_ups import FollowUps
 from sexton_actors.zombie.installation import install
+from sexton_actors.zombie.pins import change_pin
 from sexton_actors.zombie.proposals import Proposals
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import Rejections
@@ -52,7 +54,7 @@ WakingMessage = (
 StatusMessage = m.ChangeStatus | m.Pause | m.Remove | m.RotateToken | m.DecideCredential
 ConfigurationMessage = m.Reconfigure | m.DraftVersion | m.CompileVersion | m.ActivateVersion
 ProposalMessage = m.Propose | m.ApproveProposal | m.RejectProposal
-Asking = StatusMessage | ConfigurationMessage | ProposalMessage | CanaryMessage
+Asking = StatusMessage | ConfigurationMessage | ProposalMessage | CanaryMessage | PinMessage
 Message = m.Install | WakingMessage | Asking
 
 
@@ -129,6 +131,8 @@ class ZombieActor(Actor):
                 return self._held.unknown() if zombie is None else await self._decide(zombie, message)
             case StartCanary() | PromoteCanary() | WithdrawCanary() | JudgeCanary():
                 return await self._canaries.receive(message)
+            case PinAgent() | UnpinAgent():
+                return await change_pin(self._held, message)
             case _:
                 assert_never(message)
 

@@ -11,6 +11,7 @@ from sexton_actors.canaries.transitions import BY_GUARD, PERSON, Ending, begin, 
 from sexton_actors.loans import Files, changed_frames, joined_files, without_candidate
 from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
+from sexton_actors.pins import may_become_active, pin_of
 from sexton_actors.protocol import canary as m
 from sexton_actors.protocol.zombie import Configured
 from sexton_actors.refusal import Refusal
@@ -61,6 +62,8 @@ class Canaries:
                 return refusal
             if isinstance(version, Refusal):
                 return version
+            if refusal := may_become_active(pin_of(zombie.pin), version.number):
+                return refusal
             begun = begin(
                 canary_of(zombie.canary),
                 zombie,

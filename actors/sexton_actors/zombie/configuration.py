@@ -10,12 +10,14 @@ from sexton_actors.canaries.transitions import Ending
 from sexton_actors.loans import Files, after_files, changed_frames
 from sexton_actors.manifest.model import from_json
 from sexton_actors.manifest.problems import ManifestRejected
+from sexton_actors.pins import Pin, holding, may_become_active, pin_of
 from sexton_actors.protocol import zombie as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.run_versions import RunVersion
 from sexton_actors.zombie import transitions, versions
 from sexton_actors.zombie.canary_ends import ended_by_activation
 from sexton_actors.zombie.compiled_version import Compiled
+from sexton_actors.zombie.pins import hold_files, newest_files, with_pin
 from sexton_actors.zombie.record import Decision, HeldZombie
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_actors.zombie.versions import Secrets
@@ -33,6 +35,12 @@ class Next(msgspec.Struct, frozen=True):
     """How the trial of this version ends with it."""
 
 
+class Waiting(msgspec.Struct, frozen=True):
+    """What a pinned agent is given: its files wait as a version."""
+
+    pin: Pin
+
+
 class Activator(msgspec.Struct, frozen=True):
     """Who makes a version active; with ``may_grant`` what its files name is granted with it."""
 
@@ -40,7 +48,7 @@ class Activator(msgspec.Struct, frozen=True):
     may_grant: bool
 
 
-Choose = Callable[[Zombie, int], Awaitable[Next | Unchanged | Refusal]]
+Choose = Callable[[Zombie, int], Awaitable[Next | Waiting | Unchanged | Refusal]]
 
 
 class Configuration:
@@ -55,23 +63,34 @@ class Configuration:
     # --- at once --------------------------------------------------------------------------------------------
 
     async def reconfigure(self, message: m.Reconfigure) -> m.Configured | Refusal:
-        """New files are a new version, compiled and active in one commit; the same files change nothing."""
+        """New files are a new version, compiled and active in one commit; the same files change nothing.
+
+        Those of a pinned agent are kept as a version that waits.
+        """
         if message.status == ZombieStatus.KILLED:
             return Refusal("UZ-REQ-001", "/status: one request cannot kill an agent and give it new files.")
 
-        async def choose(zombie: Zombie, now: int) -> Next | Unchanged | Refusal:
+        async def choose(zombie: Zombie, now: int) -> Next | Waiting | Unchanged | Refusal:
             active = await self._held.world.storage.zombies.load_config(zombie.config_version_id)
             if active is None:
                 return self._held.unknown()
+            newest = await newest_files(self._held, zombie, active)
             source, trigger = message.source_markdown, message.trigger_markdown
             files = (
-                active.source_markdown if source is None else source,
-                active.trigger_markdown if trigger is None else trigger,
+                newest.source_markdown if source is None else source,
+                newest.trigger_markdown if trigger is None else trigger,
             )
-            if files == (active.source_markdown, active.trigger_markdown):
+            if files == (newest.source_markdown, newest.trigger_markdown):
                 return Unchanged()
+            pin = pin_of(zombie.pin)
+            if pin is not None and files == (active.source_markdown, active.trigger_markdown):
+                return Waiting(holding(pin, active.revision))
             compiled = await self.compiled(files, now, message.by)
-            return versions.refused(compiled) if isinstance(compiled, ManifestRejected) else Next(compiled)
+            if isinstance(compiled, ManifestRejected):
+                return versions.refused(compiled)
+            if pin is not None:
+                return Waiting(await hold_files(self._held, zombie, pin, compiled))
+            return Next(compiled)
 
         by = Activator(message.by, may_grant=message.may_grant)
         return await self.activate(choose, by, message.status)
@@ -99,8 +118,17 @@ class Configuration:
             if refusal or isinstance(asked, Refusal):
                 return refusal or asked
             chosen = await choose(zombie, now)
+            before = asked.zombie if isinstance(asked, Change) else zombie
+            if isinstance(chosen, Waiting):
+                waits = with_pin(replace(before, version=zombie.version), chosen.pin, by, now)
+                return replace(
+                    waits, frames=(*(asked.frames if isinstance(asked, Change) else ()), *waits.frames)
+                )
             if not isinstance(chosen, Next):
                 return asked if isinstance(chosen, Unchanged) else chosen
+            config = chosen.compiled.config
+            if refusal := may_become_active(pin_of(zombie.pin), config.revision):
+                return refusal
             manifest = chosen.compiled.manifest
             world = self._held.world
             if refusal := await world.entitlements.may_hold(
@@ -109,11 +137,9 @@ class Configuration:
                 return refusal
             secrets = versions.url_secrets(manifest, zombie.url_secret_hashes, world.new_token)
             made.append((chosen.compiled, secrets))
-            before = asked.zombie if isinstance(asked, Change) else zombie
             lending = after_files(zombie.lending, Files(manifest, by, activator.may_grant), now)
             change = transitions.reconfigure(before, chosen.compiled, secrets.hashes, by, now)
             granted = changed_frames(zombie.id, zombie.lending, lending, by, now)
-            config = chosen.compiled.config
             version = RunVersion(config.id, config.revision, manifest)
             trial = await ended_by_activation(world, zombie, version, by=by, ending=chosen.ending, now=now)
             return replace(

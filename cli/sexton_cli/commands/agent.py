@@ -108,8 +108,12 @@ def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
         caller.output.document(changed)
         return
     revision = field(changed, "config_revision", int)
+    pinned: Row = changed.get("pin") or {}
     news = "is as it was" if revision == before else "is now"
     caller.output.say(f"Agent {changed.get('name')} {news} at revision {revision}.")
+    if (held := pinned.get("held_version")) is not None:
+        told = f"It is pinned to version {revision}: its newest files are version {held}, and wait"
+        caller.output.note(f"{told} until 'sexton agent unpin {changed.get('name')}'.")
     if urls := _urls(changed):
         caller.output.facts(urls)
     _warn(caller, changed)
@@ -168,6 +172,7 @@ def show(caller: Caller, *, name: str, files: bool) -> None:
             "woken by": woken_by(found),
             "needs labels": ", ".join(found.get("required_tags") or ()) or None,
             "revision": f"{found.get('config_revision')} ({found.get('config_version_id')})",
+            "pinned": _pinned(found),
             "budget a day": dollars(budget.get("daily_nanos")),
             "budget a month": dollars(budget.get("monthly_nanos")),
             **_spent(found),
@@ -287,6 +292,22 @@ def woken_by(row: Row) -> str | None:
         if isinstance(trigger, dict)
     ]
     return ", ".join(told) or None
+
+
+def _pinned(record: Row) -> str | None:
+    """Since when and by whom; None: it is pinned to none.
+
+    >>> _pinned({"pin": {"version": 3, "at": 0, "by": "user:ada", "held_version": 5}, "config_revision": 3})
+    'to version 3 by user:ada; version 5 waits'
+    >>> _pinned({"pin": None}) is None
+    True
+    """
+    pin: Row = record.get("pin") or {}
+    if not pin:
+        return None
+    held = pin.get("held_version")
+    told = f"to version {pin.get('version')} by {pin.get('by')}"
+    return told if held is None else f"{told}; version {held} waits"
 
 
 def _spent(record: Row) -> dict[str, str | None]:

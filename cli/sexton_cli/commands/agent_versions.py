@@ -44,8 +44,8 @@ def diff(caller: Caller, *, name: str, version: str, against: str | None, files:
     """Show what a VERSION (its number or id) of an agent's files would change of the active one."""
     with caller.client() as client:
         workspace = workspace_path(caller, client)
-        wanted = _id_of(client, workspace, name, version)
-        other = None if against is None else _id_of(client, workspace, name, against)
+        wanted = id_of_version(client, workspace, name, version)
+        other = None if against is None else id_of_version(client, workspace, name, against)
         found = client.get(with_query(f"{workspace}/harness/versions/{wanted}", {"against": other}))
     if caller.output.as_json:
         caller.output.document(found)
@@ -67,7 +67,7 @@ def roll_back(caller: Caller, *, name: str, version: str, yes: bool) -> None:
     sure(caller, f"Have agent {name} work by version {version} again?", yes=yes)
     with caller.client() as client:
         workspace = workspace_path(caller, client)
-        body = {"config_version_id": _id_of(client, workspace, name, version)}
+        body = {"config_version_id": id_of_version(client, workspace, name, version)}
         done = client.post(f"{workspace}/harness/activate", body)
     if caller.output.as_json:
         caller.output.document(done)
@@ -89,8 +89,8 @@ def version_number(caller: Caller, client: Client, name: str, version: str) -> i
     raise _unknown(name, version)
 
 
-def _id_of(client: Client, workspace: str, name: str, version: str) -> str:
-    """Raises Fault where the agent has no such version."""
+def id_of_version(client: Client, workspace: str, name: str, version: str) -> str:
+    """The id of a version that is named by its number or id. Raises Fault where there is none."""
     if is_id(version):
         return version
     query = {"agent_id": agent_id(client, workspace, name)}

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import click
+import msgspec
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, field
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.declared.folder import Folder, Unreadable, find_folders, read_folder
 from sexton_cli.declared.forms import json_schema
-from sexton_cli.declared.report import count_of, diff_of, document_of, lines_of
+from sexton_cli.declared.report import count_of, diff_of, document_of, line_of_trial, lines_of
 from sexton_cli.declared.secrets_file import write_made
 from sexton_cli.declared.session import Rules, Seen, Session, adopts
 from sexton_cli.declared.three_way import Verb
@@ -160,6 +161,9 @@ def _without_two() -> Iterator[None]:
 
 def _show(caller: Caller, look: Look, *, shows_diff: bool) -> None:
     planned = look.seen.plan
+    if not caller.output.as_json:
+        for left in look.seen.left:
+            caller.output.say(line_of_trial(left))
     if caller.output.as_json or not (planned.changes or look.session.workspace is None):
         return
     if look.session.workspace is None:
@@ -177,6 +181,7 @@ def _document(look: Look, *, with_diff: bool) -> dict[str, Any]:
         "workspace": look.name,
         "makes_workspace": look.session.workspace is None,
         "changes": document_of(look.seen.plan, with_diff=with_diff),
+        "left": msgspec.to_builtins(look.seen.left),
     }
 
 

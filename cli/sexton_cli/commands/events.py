@@ -132,8 +132,17 @@ def _frames(client: Client, path: str, caller: Caller, last_id: str | None) -> I
     multiple=True,
     help="A file to send along, which the run finds in `in` of its folder. May be given several times.",
 )
+@click.option("--version", type=click.IntRange(1), help=f"{VERSION_HELP} 'sexton agent versions' lists them.")
 @calling
-def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool, files: tuple[Path, ...]) -> None:
+def steer(
+    caller: Caller,
+    *,
+    agent: str,
+    message: str | None,
+    no_wait: bool,
+    files: tuple[Path, ...],
+    version: int | None,
+) -> None:
     """Wake an AGENT with a MESSAGE and show its answer as it comes.
 
     Without MESSAGE it is read from standard input. The exit status is 0 when the event was processed.
@@ -142,7 +151,8 @@ def steer(caller: Caller, *, agent: str, message: str | None, no_wait: bool, fil
     with caller.client() as client:
         path = agent_path(caller, client, agent)
         brought = send_files(client, workspace_path(caller, client), files) if files else []
-        body: Row = {"message": text, **({"files": brought} if brought else {})}
+        asked = {} if version is None else {"agent_version": version}
+        body: Row = {"message": text, **({"files": brought} if brought else {}), **asked}
         if no_wait:
             sent = client.post(f"{path}/messages", body)
             event_id = field(sent, "event_id", str)

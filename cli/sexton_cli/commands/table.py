@@ -158,6 +158,14 @@ AGENT_COMMANDS: Final[Mapping[str, Entry]] = {
         "agent_canary:canary",
         "Try a version of an agent's files on a share of its events; promote or withdraw it.",
     ),
+    "pin": Entry(
+        "agent_pins:pin",
+        "Keep an agent at its active version, or go back to VERSION (its number or id) and keep it there.",
+    ),
+    "unpin": Entry(
+        "agent_pins:unpin",
+        "Let a pinned agent go; the files that it was given meanwhile count from its next lease on.",
+    ),
     "memories": Entry("memories:memories", "Show what an agent remembers, newest first."),
     "forget": Entry("memories:forget", "Make an agent forget the entry under this KEY."),
 }

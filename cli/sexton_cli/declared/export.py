@@ -82,6 +82,8 @@ def _settings(fields: Fields) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if fields.get("status") == "stopped":
         found["status"] = "stopped"
+    if fields.get("pin") is not None:
+        found["pin"] = fields["pin"]
     for field in sorted(fields):
         part, _, what = field.partition(".")
         if part == "paused_schedules":

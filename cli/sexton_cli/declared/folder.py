@@ -191,6 +191,8 @@ def _settings(form: Agent) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if form.status is not UNSET:
         fields["status"] = form.status.value
+    if form.pin is not UNSET:
+        fields["pin"] = form.pin
     for one in form.paused_schedules or ():
         fields[f"paused_schedules.{one.schedule} in {one.timezone}"] = True
     for part in ("grants", "credential_grants"):

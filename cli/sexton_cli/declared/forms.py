@@ -80,6 +80,9 @@ class Agent(Form, frozen=True):
     credential_grants: list[Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_.-]{1,64}$")]] | Unset = UNSET
     """Credentials that it may be lent, where a person's own agent waits for that."""
 
+    pin: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | Unset = UNSET
+    """The number of the version that it is to stay at; files of the folder that are newer wait."""
+
 
 class Scoring(Form, frozen=True):
     context_tokens: int

@@ -5,13 +5,15 @@ from typing import Any, Final
 
 import msgspec
 
-from sexton_cli.client import Client, Row, rows
+from sexton_cli.client import Client, Row, field, rows
 from sexton_cli.declared.things import OTHER_SECRET, SECRET, Fields, Kind, Things, key_of, kind_of, name_of
 from sexton_cli.declared.three_way import Note
+from sexton_cli.exits import FAILED, Fault
 from sexton_cli.lookups import AGENT, segment, walk
 
 NAMED: Final[Mapping[str, type]] = {"name": str}
 SCHEDULE: Final[Mapping[str, type]] = {"zombie_id": str, "schedule": str, "timezone": str, "schedule_id": str}
+VERSION: Final[Mapping[str, type]] = {"config_version_id": str, "version": int}
 SERVICE: Final[Mapping[str, type]] = {"zombie_id": str, "service": str, "status": str, "grant_id": str}
 LENT: Final[Mapping[str, type]] = {"zombie_id": str, "credential": str, "status": str}
 APPROVED: Final = "approved"
@@ -27,6 +29,15 @@ class Applied(msgspec.Struct, frozen=True):
     items: dict[str, Note]
 
 
+class OnTrial(msgspec.Struct, frozen=True):
+    """A version of an agent that is tried out."""
+
+    version: int
+    share: int
+    skill: str
+    trigger: str
+
+
 class Live(msgspec.Struct, frozen=True):
     """What there is, and the ids by which it can be changed."""
 
@@ -39,6 +50,8 @@ class Live(msgspec.Struct, frozen=True):
     """The ids of schedules, by agent and ``SCHEDULE in TIME ZONE``."""
     grants: Mapping[tuple[str, str], str] = {}
     """The ids of grants, by agent and service."""
+    trials: Mapping[str, "OnTrial"] = {}
+    """Versions that are on trial, by the agent's name."""
 
 
 def read_applied(client: Client, workspace: str) -> Applied:
@@ -64,11 +77,15 @@ class LiveReader:
         schedules, paused = self._schedules(ids)
         grants, granted = self._grants(ids)
         lent = self._lent(ids)
+        trials: dict[str, OnTrial] = {}
         for name, zombie_id in ids.items():
             extra = {**paused.get(name, {}), **granted.get(name, {}), **lent.get(name, {})}
             whole = agents is None or name in agents
-            found[key_of(Kind.AGENT, name)] = {**(self._agent(zombie_id) if whole else {}), **extra}
-        return Live(found, ids, killed, schedules, grants)
+            record = self._client.get(f"{self._workspace}/zombies/{zombie_id}") if whole else {}
+            found[key_of(Kind.AGENT, name)] = {**(self._agent(record) if whole else {}), **extra}
+            if trial := record.get("on_trial"):
+                trials[name] = self._trial(trial)
+        return Live(found, ids, killed, schedules, grants, trials)
 
     def _standing(self) -> Fields:
         workspace, scoring = self._client.get(self._workspace), self._client.get(f"{self._workspace}/scoring")
@@ -106,14 +123,29 @@ class LiveReader:
             for row in rows(self._client.get(f"{self._workspace}/mcp-servers"), NAMED)
         }
 
-    def _agent(self, zombie_id: str) -> Fields:
-        record = self._client.get(f"{self._workspace}/zombies/{zombie_id}")
+    def _trial(self, trial: Row) -> OnTrial:
+        files = self._client.get(f"{self._workspace}/harness/versions/{trial['config_version_id']}")
+        texts = field(files, "source_markdown", str), field(files, "trigger_markdown", str)
+        return OnTrial(trial["version"], trial["share"], *texts)
+
+    def texts_of(self, record: Row) -> tuple[str, str]:
+        """The files that an agent was given last: of a pinned one they may wait. Raises Fault."""
+        held, texts = (record.get("pin") or {}).get("held_version"), record
+        if held is not None:
+            found = version_of(self._client, self._workspace, field(record, "zombie_id", str), held)
+            texts = self._client.get(f"{self._workspace}/harness/versions/{found}")
+        return field(texts, "source_markdown", str), field(texts, "trigger_markdown", str)
+
+    def _agent(self, record: Row) -> Fields:
+        pin = record.get("pin") or {}
+        skill, trigger = self.texts_of(record)
         # What the platform has paused only a person lets go on: for a folder it is as it was.
         standing = "stopped" if record.get("status") == "stopped" else "active"
         return {
-            "skill": record.get("source_markdown"),
-            "trigger": record.get("trigger_markdown"),
+            "skill": skill,
+            "trigger": trigger,
             "status": standing,
+            **({"pin": pin["version"]} if pin else {}),
         }
 
     def _schedules(
@@ -147,11 +179,21 @@ class LiveReader:
         return lent
 
 
+def version_of(client: Client, workspace: str, zombie_id: str, number: int) -> str:
+    """The id of an agent's version of this number. Raises Fault."""
+    for row in walk(client, f"{workspace}/harness/versions", {"agent_id": zombie_id}, VERSION):
+        if row["version"] == number:
+            found: str = row["config_version_id"]
+            return found
+    way_out = "'sexton agent versions NAME' lists them."
+    raise Fault(f"the agent has no version {number}", way_out, status=FAILED)
+
+
 def _server(row: Row) -> Fields:
     fields: dict[str, Any] = {"tools": row.get("tools") or []}
-    for field in ("url", "command"):
-        if row.get(field):
-            fields[field] = row[field]
+    for key in ("url", "command"):
+        if row.get(key):
+            fields[key] = row[key]
     for part in ("headers", "env"):
         fields.update({f"{part}.{name}": value for name, value in (row.get(part) or {}).items()})
     return fields

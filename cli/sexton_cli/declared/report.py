@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from sexton_cli.declared.declaration_file import literal_secret
+from sexton_cli.declared.session import Left
 from sexton_cli.declared.things import SECRET, SECRETS, TEXTS, name_of
 from sexton_cli.declared.three_way import Change, FieldChange, Plan, Verb
 
@@ -17,6 +18,16 @@ BY_HAND: Final = "changed since it was applied"
 def lines_of(planned: Plan) -> list[str]:
     """A line for each thing that changes, or would with ``--prune``."""
     return [_line(change) for change in planned.changes]
+
+
+def line_of_trial(left: Left) -> str:
+    """Why files stay as they are.
+
+    >>> line_of_trial(Left("herald", 4, 10))
+    '? agent/herald: version 4 is on trial on 10 percent of its events; its files stay until that ends'
+    """
+    told = f"version {left.version} is on trial on {left.share} percent of its events"
+    return f"? agent/{left.agent}: {told}; its files stay until that ends"
 
 
 def _line(change: Change) -> str:

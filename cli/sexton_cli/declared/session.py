@@ -13,7 +13,7 @@ from sexton_cli.declared.declaration_file import SECRET_SHAPE
 from sexton_cli.declared.folder import Folder
 from sexton_cli.declared.live import Applied, Live, LiveReader, read_applied, wanted_agents
 from sexton_cli.declared.steps import Made, Steps
-from sexton_cli.declared.things import TEXTS, Kind, key_of, name_of
+from sexton_cli.declared.things import TEXTS, Fields, Kind, Things, key_of, name_of
 from sexton_cli.declared.three_way import Change, Note, Plan, Verb, intended, plan
 from sexton_cli.exits import FAILED, Fault
 from sexton_cli.problems import Refused
@@ -39,12 +39,22 @@ class Rules(msgspec.Struct, frozen=True):
     """How long to wait while somebody else is applying to the workspace."""
 
 
+class Left(msgspec.Struct, frozen=True):
+    """An agent of which a version is on trial: other files would end that."""
+
+    agent: str
+    version: int
+    share: int
+
+
 class Seen(msgspec.Struct, frozen=True):
     """What one look at the server has found."""
 
     applied: Applied
     live: Live
     plan: Plan
+    left: tuple[Left, ...] = ()
+    """Agents whose files stay as they are for now."""
 
 
 class Session:
@@ -82,9 +92,10 @@ class Session:
             applied = read_applied(self._client, self.workspace)
             agents = wanted_agents(self._folder.things, applied.items)
             live = LiveReader(self._client, self.workspace).read(agents, self._folder.secrets)
+        left, there = _on_trial(live, self._folder)
         planned = plan(
             applied.items,
-            live.things,
+            there,
             self._folder.things,
             folder=self._folder.name,
             prune=self._rules.prune,
@@ -99,7 +110,7 @@ class Session:
             what = f"there is more to remove than was shown: {', '.join(sorted(removed - self._agreed))}"
             raise Fault(what, "Another has applied meanwhile. Look again.", status=FAILED)
         self._check(planned, is_paused=bool(live.things.get(STANDING, {}).get("paused")))
-        return Seen(applied, live, planned)
+        return Seen(applied, live, planned, left)
 
     def do(self, seen: Seen) -> Seen:
         """Do what was planned, or what is planned now if another was quicker; gives what was done."""
@@ -207,6 +218,27 @@ class Session:
         raise Fault(
             f"{fields} of the {what} can only be changed together with its secret", way_out, status=FAILED
         )
+
+
+def _on_trial(live: Live, folder: Folder) -> tuple[tuple[Left, ...], Things]:
+    """Agents whose files are left alone while a version is on trial, and what is there but for these files.
+
+    Where the folder has the very files that are on trial, there is nothing to say.
+    """
+    left, there = list[Left](), dict(live.things)
+    for name, trial in live.trials.items():
+        key = key_of(Kind.AGENT, name)
+        if (want := folder.things.get(key)) is None:
+            continue
+        texts = {text: want[text] for text in TEXTS}
+        if texts not in ({"skill": trial.skill, "trigger": trial.trigger}, _texts(there[key])):
+            left.append(Left(name, trial.version, trial.share))
+        there[key] = {**there[key], **texts}
+    return tuple(left), there
+
+
+def _texts(fields: Fields) -> dict[str, str]:
+    return {text: fields[text] for text in TEXTS}
 
 
 def adopts(seen: Seen) -> bool:

@@ -8,12 +8,13 @@ import msgspec
 
 from sexton_cli.client import Client, Row, field
 from sexton_cli.declared.folder import Folder
-from sexton_cli.declared.live import Live
+from sexton_cli.declared.live import Live, LiveReader, version_of
 from sexton_cli.declared.things import TEXTS, Kind, name_of
 from sexton_cli.declared.three_way import Change, Verb
 from sexton_cli.exits import FAILED, Fault
 from sexton_cli.lookups import segment
 
+PIN: Final = "pin"
 REASON: Final = "Named by the folder {folder}."
 
 
@@ -94,8 +95,11 @@ class Steps:
             return
         if change.verb is Verb.MAKE:
             self._install(name)
-        elif any(one.field in TEXTS for one in change.fields):
+        elif any(one.field in {*TEXTS, PIN} for one in change.fields):
             self._still_as_seen(change.key, name)
+            for one in change.fields:
+                if one.field == PIN:
+                    self._pin(name, one.after)
             fields = self._folder.things[change.key]
             texts = {"source_markdown": fields["skill"], "trigger_markdown": fields["trigger"]}
             self._note(name, self._client.patch(self._path(name), texts))
@@ -104,7 +108,8 @@ class Steps:
     def _still_as_seen(self, key: str, name: str) -> None:
         """What was shown as a difference is what is replaced. Raises Fault."""
         now, seen = self._client.get(self._path(name)), self._live.things[key]
-        if (now.get("source_markdown"), now.get("trigger_markdown")) != (seen["skill"], seen["trigger"]):
+        texts = LiveReader(self._client, self._workspace).texts_of(now)
+        if texts != (seen["skill"], seen["trigger"]):
             what = f"somebody has changed the agent {name} at this moment"
             raise Fault(what, "Look with --diff, and apply again.", status=FAILED)
 
@@ -125,6 +130,8 @@ class Steps:
             match part:
                 case "status" if change.verb is Verb.CHANGE or one.after != "active":
                     self._client.patch(self._path(name), {"status": one.after})
+                case "pin" if change.verb is Verb.MAKE:
+                    self._pin(name, one.after)
                 case "grants":
                     self._grant(name, what, wanted=bool(one.after))
                 case "credential_grants":
@@ -133,6 +140,17 @@ class Steps:
                     self._pause(name, what, wanted=bool(one.after))
                 case _:
                     pass
+
+    def _pin(self, name: str, number: int | None) -> None:
+        """Have it stay at a version, or let it go; its files are written after that, and wait or count."""
+        path = f"{self._path(name)}/pin"
+        if (self._client.get(self._path(name)).get("pin") or {}).get("version") != number:
+            self._client.delete(path)
+        if number is None:
+            return
+        version_id = version_of(self._client, self._workspace, self._ids[name], number)
+        self._client.post(f"{self._workspace}/harness/activate", {"config_version_id": version_id})
+        self._client.put(path, {"agent_version": number, "reason": REASON.format(folder=self._folder.name)})
 
     def _grant(self, name: str, service: str, *, wanted: bool) -> None:
         if not wanted:

@@ -2946,6 +2946,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/pin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Have an agent work by its active version, whatever files it is given, until it is let go. */
+        put: operations["pin_agent"];
+        post?: never;
+        /** Let an agent go: the active version stays, until another is activated. */
+        delete: operations["unpin_agent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/schedules/{schedule_id}": {
         parameters: {
             query?: never;
@@ -3188,6 +3206,14 @@ export interface components {
             /** Format: uuid */
             zombie_id: string;
         };
+        /** @description The version that an agent is pinned to. */
+        AgentPin: {
+            at: number;
+            by: string;
+            held_version: number | null;
+            reason: string;
+            version: number;
+        };
         AgentProfile: {
             /** Format: uuid */
             agent_id: string;
@@ -3212,6 +3238,13 @@ export interface components {
             /** Format: uuid */
             zombie_id: string;
             zombie_name: string;
+        };
+        /** @description The version of an agent that is on trial; `GET …/canary` says more. */
+        AgentTrial: {
+            /** Format: uuid */
+            config_version_id: string;
+            share: number;
+            version: number;
         };
         AgentWorkspace: {
             /** Format: uuid */
@@ -4785,6 +4818,11 @@ export interface components {
             files?: components["schemas"]["MessageFile"][];
             message: string;
         };
+        NewPin: {
+            agent_version: number;
+            /** @default  */
+            reason?: string;
+        };
         NewPlatformKey: {
             /** @default null */
             provider?: string | null;
@@ -4922,6 +4960,14 @@ export interface components {
         };
         /** @enum {unknown} */
         Phase: "begin" | "end" | "renew";
+        PinState: {
+            config_revision: number;
+            pin: components["schemas"]["AgentPin"] | null;
+            /** Format: uuid */
+            request_id: string;
+            /** Format: uuid */
+            zombie_id: string;
+        };
         /** @enum {unknown} */
         Place: "basic" | "header" | "query";
         PlanRecord: {
@@ -5959,6 +6005,7 @@ export interface components {
             /** Format: uuid */
             config_version_id: string;
             name: string;
+            pin?: components["schemas"]["AgentPin"];
             /** Format: uuid */
             request_id: string;
             status: components["schemas"]["ZombieStatus"];
@@ -6024,6 +6071,8 @@ export interface components {
             id: string;
             last_event_at: number | null;
             name: string;
+            on_trial: components["schemas"]["AgentTrial"] | null;
+            pin: components["schemas"]["AgentPin"] | null;
             /** Format: uuid */
             request_id: string;
             required_tags: string[];
@@ -11147,6 +11196,56 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MessageAccepted"];
+                };
+            };
+        };
+    };
+    pin_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPin"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinState"];
+                };
+            };
+        };
+    };
+    unpin_agent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinState"];
                 };
             };
         };

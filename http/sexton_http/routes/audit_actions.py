@@ -18,6 +18,8 @@ AUDITED: Final[Mapping[str, Audit]] = {
     "start_canary": Audit("canary.start", ("agent_version", "share")),
     "promote_canary": Audit("canary.promote"),
     "withdraw_canary": Audit("canary.withdraw", ("reason",)),
+    "pin_agent": Audit("agent.pin", ("agent_version", "reason")),
+    "unpin_agent": Audit("agent.unpin"),
     "put_scoring": Audit("workspace.scoring", ("context_tokens",)),
     "create_proposal": Audit("proposal.create"),
     "approve_proposal": Audit("proposal.approve"),

@@ -117,7 +117,15 @@ class CanaryPromoted(CanaryView, kw_only=True):
     tag=TAG,
     role=Role.OPERATOR,
     status=201,
-    codes=("UZ-ZMB-009", "UZ-ZMB-010", "UZ-HARNESS-001", "UZ-HARNESS-002", "UZ-HARNESS-003", "UZ-REQ-009"),
+    codes=(
+        "UZ-ZMB-009",
+        "UZ-ZMB-010",
+        "UZ-HARNESS-001",
+        "UZ-HARNESS-002",
+        "UZ-HARNESS-003",
+        "UZ-HARNESS-004",
+        "UZ-REQ-009",
+    ),
 )
 async def start_canary(call: Call[NewCanary, NoQuery]) -> CanaryView | Refusal:
     """Try out one of an agent's versions on a share of its events; one at a time.

@@ -174,7 +174,15 @@ async def compile_harness(call: Call[VersionWish, NoQuery]) -> VersionCompiled |
     HARNESS + "/activate",
     tag=TAG,
     role=Role.OPERATOR,
-    codes=(UNKNOWN_VERSION, "UZ-HARNESS-002", "UZ-ZMB-006", "UZ-ZMB-010", *FULL, "UZ-ENTL-004"),
+    codes=(
+        UNKNOWN_VERSION,
+        "UZ-HARNESS-002",
+        "UZ-HARNESS-004",
+        "UZ-ZMB-006",
+        "UZ-ZMB-010",
+        *FULL,
+        "UZ-ENTL-004",
+    ),
 )
 async def activate_harness(call: Call[VersionWish, NoQuery]) -> VersionActivated | Refusal:
     """Make a compiled version the active one, or go back to one that was active before.

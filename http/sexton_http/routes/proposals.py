@@ -147,7 +147,15 @@ async def get_proposal(call: Call[NoBody, NoQuery]) -> ProposalView:
     ONE + ":approve",
     tag=TAG,
     role=Role.OPERATOR,
-    codes=(*UNKNOWN_AGENT, "UZ-AGENT-002", "UZ-ZMB-006", "UZ-ZMB-010", *FULL, "UZ-ENTL-004"),
+    codes=(
+        *UNKNOWN_AGENT,
+        "UZ-AGENT-002",
+        "UZ-HARNESS-004",
+        "UZ-ZMB-006",
+        "UZ-ZMB-010",
+        *FULL,
+        "UZ-ENTL-004",
+    ),
 )
 async def approve_proposal(call: Call[NoBody, NoQuery]) -> ProposalApproved | Refusal:
     """Apply a proposal: its files become the active configuration.

@@ -9,6 +9,7 @@ import msgspec
 
 from sexton_actors.loans import withheld
 from sexton_actors.manifest.model import from_json
+from sexton_actors.pins import pin_of
 from sexton_actors.protocol.zombie import (
     Accepted,
     AlreadyAccepted,
@@ -42,12 +43,15 @@ from sexton_http.routes.shared.agent_files import (
     warnings_of_active,
 )
 from sexton_http.routes.shared.agent_views import (
+    AgentPin,
     Spend,
     ZombiePage,
     ZombieRecord,
     budget_of,
     is_over,
     view_agent,
+    view_pin,
+    view_trial,
 )
 from sexton_http.routes.shared.message_files import FILE_CODES, MessageFiles, settle_files, wanted_files
 from sexton_http.routes.shared.message_form import MESSAGE_BYTES, MESSAGE_FORM
@@ -121,6 +125,8 @@ class ZombieChanged(Shape):
     """When the files have changed: the addresses, without those whose secret was shown before."""
     warnings: list[ManifestWarning] | msgspec.UnsetType = msgspec.UNSET
     """When files were given: what is good, but will probably not do what its author wants."""
+    pin: AgentPin | msgspec.UnsetType = msgspec.UNSET
+    """When it is pinned: new files are kept as `held_version`, and the pinned version stays active."""
 
 
 class NewMessage(Body):
@@ -228,6 +234,8 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
         waiting_for=waits,
         unmet_needs=unmet,
         webhook_urls=urls(call.ctx, masked_paths(zombie.id, from_json(zombie.compiled))),
+        pin=view_pin(pin_of(zombie.pin)),
+        on_trial=view_trial(zombie),
     )
 
 
@@ -242,8 +250,9 @@ async def get_zombie(call: Call[NoBody, NoQuery]) -> ZombieRecord:
 async def change_zombie(call: Call[ZombiePatch, NoQuery]) -> ZombieChanged | Refusal:
     """Stop, wake or kill an agent, or give it other files.
 
-    New files are a new configuration version, active at once; what runs goes on as it began. Triggers that
-    stay keep their secrets; a new secret is shown in this answer only.
+    New files are a new configuration version, active at once; what runs goes on as it began. Of an agent
+    that is pinned they are a version that waits, and `pin` says which. Triggers that stay keep their secrets;
+    a new secret is shown in this answer only.
     """
     zombie_id, patch, by = call.id("zombie_id"), call.body, call.member.by
     await call.services.scopes.require_zombie(call.id("workspace_id"), zombie_id)
@@ -276,6 +285,7 @@ async def _changed(
         config_revision=zombie.config_revision,
         webhook_urls=msgspec.UNSET if paths is None else urls(call.ctx, paths),
         warnings=await warnings_of_active(call.ctx, zombie) if given else msgspec.UNSET,
+        pin=view_pin(pin_of(zombie.pin)) or msgspec.UNSET,
     )
 
 

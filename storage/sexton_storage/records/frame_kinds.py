@@ -24,6 +24,7 @@ class FrameKind(StrEnum):
     STATUS_CHANGED = "status_changed"
     CONFIG_UPDATED = "config_updated"
     CANARY_CHANGED = "canary_changed"
+    PIN_CHANGED = "pin_changed"
     WEBHOOK_REJECTED = "webhook_rejected"
 
 

@@ -51,6 +51,8 @@ class Zombie(msgspec.Struct, frozen=True, gc=False):
     canary: Json = msgspec.field(default_factory=dict)
     """The newest trial of one of its versions, empty where there was none; the actors wing's, but for its
     ``id`` and ``status``."""
+    pin: Json = msgspec.field(default_factory=dict)
+    """The version that it is pinned to, empty where it is pinned to none; its shape is the actors wing's."""
 
 
 class AgentSummary(msgspec.Struct, frozen=True, gc=False):

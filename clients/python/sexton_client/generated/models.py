@@ -124,8 +124,10 @@ __all__ = [
     "AgentKeyItem",
     "AgentKeyList",
     "AgentKeyMade",
+    "AgentPin",
     "AgentProfile",
     "AgentQueue",
+    "AgentTrial",
     "AgentWorkspace",
     "AppliedItem",
     "AppliedView",
@@ -245,6 +247,7 @@ __all__ = [
     "OneRenewal",
     "Period",
     "Periods",
+    "PinState",
     "PlanRecord",
     "PlatformKeyList",
     "PlatformKeyView",
@@ -1457,6 +1460,16 @@ class AgentKeyMade(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class AgentPin(Model, frozen=True, kw_only=True):
+    """The version that an agent is pinned to."""
+
+    version: int
+    held_version: int | None
+    by: str
+    at: int
+    reason: str
+
+
 class AgentProfile(Model, frozen=True, kw_only=True):
     agent_id: str
     name: str
@@ -1478,6 +1491,14 @@ class AgentQueue(Model, frozen=True, kw_only=True):
     events: int
     oldest_event_id: str
     oldest_at: int
+
+
+class AgentTrial(Model, frozen=True, kw_only=True):
+    """The version of an agent that is on trial; `GET …/canary` says more."""
+
+    version: int
+    config_version_id: str
+    share: int
 
 
 class AgentWorkspace(Model, frozen=True, kw_only=True):
@@ -2670,6 +2691,13 @@ class Periods(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class PinState(Model, frozen=True, kw_only=True):
+    zombie_id: str
+    config_revision: int
+    pin: AgentPin | None
+    request_id: str
+
+
 class PlanRecord(Model, frozen=True, kw_only=True):
     workspace_id: str
     plan_tier: PlanTier
@@ -3435,6 +3463,7 @@ class ZombieChanged(Model, frozen=True, kw_only=True):
     request_id: str
     webhook_urls: dict[str, str] | None = None
     warnings: list[ManifestWarning] | None = None
+    pin: AgentPin | None = None
 
 
 class ZombieInstalled(Model, frozen=True, kw_only=True):
@@ -3488,4 +3517,6 @@ class ZombieRecord(Model, frozen=True, kw_only=True):
     waiting_for: WaitingFor | None
     unmet_needs: list[str]
     webhook_urls: dict[str, str]
+    pin: AgentPin | None
+    on_trial: AgentTrial | None
     request_id: str

@@ -217,6 +217,7 @@ PAUSE_SCHEDULE = Operation(
     "POST",
     "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/schedules/{schedule_id}:pause",
 )
+PIN_AGENT = Operation("pin_agent", "PUT", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/pin")
 POLL_LEASES = Operation("poll_leases", "POST", "/v1/runners/me/leases")
 PROBE_CHAT = Operation("probe_chat", "POST", "/v1/workspaces/{workspace_id}/chat/slack/test")
 PROMOTE_CANARY = Operation(
@@ -343,6 +344,7 @@ TAKE_BILLING_EVENT = Operation(
 )
 TOTAL_CHARGES = Operation("total_charges", "GET", "/v1/tenants/me/billing/totals")
 UNINSTALL_CHAT = Operation("uninstall_chat", "DELETE", "/v1/workspaces/{workspace_id}/chat/slack")
+UNPIN_AGENT = Operation("unpin_agent", "DELETE", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/pin")
 VERIFY_AUTH_SESSION = Operation("verify_auth_session", "POST", "/v1/auth/sessions/{session_id}/verify")
 VERIFY_WEBHOOK = Operation(
     "verify_webhook", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/webhooks:verify"

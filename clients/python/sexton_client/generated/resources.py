@@ -356,9 +356,10 @@ class Agents(Resource):
     ) -> models.ZombieChanged:
         """Stop, wake or kill an agent, or give it other files.
 
-        New files are a new configuration version, active at once; what runs goes on as it began. Triggers
-        that stay keep their secrets; a new secret is shown in this answer only. For an API key or a user
-        token, from the role operator on.
+        New files are a new configuration version, active at once; what runs goes on as it began. Of an
+        agent that is pinned they are a version that waits, and `pin` says which. Triggers that stay keep
+        their secrets; a new secret is shown in this answer only. For an API key or a user token, from the
+        role operator on.
         """
         return self._transport.call(
             operations.CHANGE_ZOMBIE,
@@ -2240,6 +2241,33 @@ class Harness(Resource):
             models.CanaryView,
             path={"workspace_id": workspace_id, "zombie_id": agent_id},
             body=given({"reason": reason}),
+        )
+
+    def pin_agent(
+        self, agent_id: str, *, agent_version: int, reason: str | None = None, workspace_id: str | None = None
+    ) -> models.PinState:
+        """Have an agent work by its active version, whatever files it is given, until it is let go.
+
+        Files that it is given meanwhile are kept as a version that waits. For an API key or a user token,
+        from the role operator on.
+        """
+        return self._transport.call(
+            operations.PIN_AGENT,
+            models.PinState,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
+            body={"agent_version": agent_version} | given({"reason": reason}),
+        )
+
+    def unpin_agent(self, agent_id: str, *, workspace_id: str | None = None) -> models.PinState:
+        """Let an agent go: the active version stays, until another is activated.
+
+        Files that it was given meanwhile are a compiled version, which `POST …/harness/activate` activates.
+        For an API key or a user token, from the role operator on.
+        """
+        return self._transport.call(
+            operations.UNPIN_AGENT,
+            models.PinState,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
         )
 
 

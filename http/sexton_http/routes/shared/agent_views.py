@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from sexton_actors.canaries.record import canary_on_trial
 from sexton_actors.manifest.model import NANOS_PER_DOLLAR
+from sexton_actors.pins import Pin
 from sexton_actors.webhooks.trigger_view import filled_in
 from sexton_actors.zombie.waits import WaitingFor
 from sexton_http.bodies.shapes import Shape
@@ -45,6 +47,26 @@ class BudgetItem(Shape):
     monthly_nanos: int | None
 
 
+class AgentPin(Shape):
+    """The version that an agent is pinned to."""
+
+    version: int
+    held_version: int | None
+    """The newest files that it was given since: they wait as this version; null: it was given none."""
+    by: str
+    at: int
+    reason: str
+
+
+class AgentTrial(Shape):
+    """The version of an agent that is on trial; `GET …/canary` says more."""
+
+    version: int
+    config_version_id: UUID
+    share: int
+    """Percent of the agent's events."""
+
+
 class ZombieRecord(ZombieItem):
     workspace_id: UUID
     source_markdown: str
@@ -60,6 +82,10 @@ class ZombieRecord(ZombieItem):
     """What the runner that comes nearest lacks of `required_tags`, while the agent waits for a runner."""
     webhook_urls: Mapping[str, str]
     """Trigger source to its address. A secret in an address was shown once; here it is `zwh_***`."""
+    pin: AgentPin | None
+    """Null: it is pinned to no version."""
+    on_trial: AgentTrial | None
+    """Null: none of its versions is on trial."""
 
 
 def view_agent(agent: AgentSummary) -> ZombieItem:
@@ -75,6 +101,15 @@ def view_agent(agent: AgentSummary) -> ZombieItem:
         updated_at=agent.updated_at,
         last_event_at=agent.last_event_at,
     )
+
+
+def view_pin(pin: Pin | None) -> AgentPin | None:
+    return None if pin is None else AgentPin(pin.version, pin.held_version, pin.by, pin.at, pin.reason)
+
+
+def view_trial(zombie: Zombie) -> AgentTrial | None:
+    canary = canary_on_trial(zombie.canary)
+    return None if canary is None else AgentTrial(canary.version, canary.config_version_id, canary.share)
 
 
 def budget_of(zombie: Zombie) -> BudgetItem | None:
