@@ -1,0 +1,51 @@
+"""Decides by the seed who of those that can run goes first, and gives no turn to what is frozen or dead."""
+
+from collections import deque
+from collections.abc import Iterator
+from random import Random
+
+import trio
+
+from tests.simulation.world.ground import Ground
+from tests.simulation.world.processes import PROCESS, State
+
+Task = trio.lowlevel.Task
+
+
+class SeededQueue(deque[Task]):
+    """Stands in for trio's queue of tasks that can run.
+
+    Trio copies it, clears it, and runs the copy from its end.
+    """
+
+    def __init__(self, world: Ground, rng: Random, first: int) -> None:
+        super().__init__()
+        self._world = world
+        self._rng = rng
+        self._first = first
+        self.turns = 0
+
+    def __iter__(self) -> Iterator[Task]:
+        # Tasks come here in the order of sets, which is that of addresses in memory: first they are numbered.
+        tasks = sorted(super().__iter__(), key=_number)
+        if self._world.standing and not self._world.is_over:
+            tasks = [task for task in tasks if not self._is_parked(task)]
+        if len(tasks) > 1:
+            self._rng.shuffle(tasks)
+        self.turns += len(tasks)
+        if tasks:
+            self._world.note("turn", *[task._counter - self._first for task in tasks])
+        return iter(tasks)
+
+    @staticmethod
+    def _is_parked(task: Task) -> bool:
+        process = task.context.get(PROCESS)
+        if process is None or process.state is State.RUNNING:
+            return False
+        process.parked.append(task)
+        return True
+
+
+def _number(task: Task) -> int:
+    number: int = task._counter
+    return number
