@@ -12,12 +12,17 @@ from xdist.workermanage import WorkerController
 TOGETHER = ("tests/house", "tests/pages")
 """Folders whose tests go to one process: they share what all modules say, and a browser."""
 EARLY = (
+    "tests/tutorials/test_tutorials.py",
     "tests/http/test_http_schemathesis.py",
     "tests/acceptance/test_acceptance_demo.py",
     "tests/faults/test_faults_two_nodes.py",
     "tests/bench/test_leasebench_run.py",
     "tests/faults/test_faults_workers.py",
     "tests/runner/test_runner_floods.py",
+    "tests/bench/test_bench_cleanup.py",
+    "tests/http/test_http_loop_time.py",
+    "tests/clients/test_python_client_restart.py",
+    "tests/storage/test_storage_backlog_plans.py",
     "tests/house",
     "tests/cli/test_cli_people.py",
     "tests/runner/test_runner_attacks.py",
@@ -49,6 +54,13 @@ EARLY = (
     "tests/faults/test_faults_switch_over.py",
     "tests/faults/test_faults_runner_killed.py",
     "tests/runner/test_runner_process.py",
+    "tests/cli/test_cli_apply.py",
+    "tests/runner/test_runner_agent_cut_answers.py",
+    "tests/runner/test_runner_agent.py",
+    "tests/storage/test_storage_outages.py",
+    "tests/faults/test_faults_agent_dies.py",
+    "tests/storage/test_storage_held_rows.py",
+    "tests/clients/test_client_programs.py",
 )
 """The longest, the longest first: at the end, all others would wait for one of them."""
 
