@@ -12,7 +12,7 @@ WINGS := engine storage actors http runner cli
 # Nothing of the caller's own Python may leak into the house.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV
 # Tests and benchmarks run on the database that they start themselves, whatever the caller's shell is set up for.
-ALONE := env $(foreach name,$(filter DATABASE_URL PG% SEXTON_%,$(.VARIABLES)),-u $(name))
+ALONE := env $(foreach name,$(filter DATABASE_URL OTEL_% PG% SEXTON_%,$(.VARIABLES)),-u $(name))
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: help
@@ -151,6 +151,7 @@ COMPILE := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet --universal -
 lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --group dev pyproject.toml requirements/build.in -o requirements/dev.lock
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
+	$(COMPILE) --constraint requirements/dev.lock requirements/otel.in -o requirements/otel.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(COMPILE) requirements/peers.in -o requirements/peers.lock
 	$(COMPILE) requirements/audit.in -o requirements/audit.lock

@@ -121,6 +121,8 @@ class OperatorsCollector(Collector):
             "Time from an event's arrival to its first lease",
             meters.ingress_to_lease.statistics(),
         )
+        yield _counter("trace_ends", "Ends of attempts and events to be traced", meters.trace_ends, "outcome")
+        yield _counter("spans", "Spans for the collector", meters.spans, "outcome")
         charged = CounterMetricFamily("sexton_charged_nanos", "Billionths of a US dollar charged")
         charged.add_metric([], meters.charged_nanos)
         yield charged

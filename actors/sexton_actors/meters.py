@@ -45,6 +45,8 @@ MAX_TOLD: Final = 1_000_000
 MAX_TOLD_BYTES: Final = 1 << 40
 """A runner is believed so far about one frame."""
 TRANSCRIPTS: Final = ("bytes", "cut")
+TRACE_ENDS: Final = ("made", "unsampled", "unread", "full")
+SPANS: Final = ("sent", "rejected", "lost")
 FILE_MOVES: Final = ("moved", "failed", "removed", "stray")
 CANARIES: Final = ("promoted", "withdrawn")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
@@ -84,6 +86,10 @@ class Meters:
         """Contents that went to the store of files, or were deleted there, by outcome."""
         self.canaries: Counter[str] = Counter(dict.fromkeys(CANARIES, 0))
         """Trials of versions that their guard ended here, by what became of the candidate."""
+        self.trace_ends: Counter[str] = Counter(dict.fromkeys(TRACE_ENDS, 0))
+        """Ends of attempts and events that were to be traced, by what became of that."""
+        self.spans: Counter[str] = Counter(dict.fromkeys(SPANS, 0))
+        """Spans that were made of them, by whether the collector has taken them."""
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""

@@ -14,6 +14,7 @@ from sexton_actors.memory_use import MemoryUse
 from sexton_actors.meters import Meters
 from sexton_actors.plans import DEFAULT_TERMS, BillingTerms
 from sexton_actors.ports.chat import ChatPlatform
+from sexton_actors.ports.traces import TraceSink
 from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.providers import Providers
 from sexton_actors.renewal_units import RenewalUnits
@@ -55,6 +56,8 @@ class World:
     """Where files go that are whole; None: they stay in the database."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept."""
+    traces: TraceSink | None = None
+    """Who is told of what has ended, to trace it; None: nobody traces."""
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)
@@ -75,6 +78,11 @@ class World:
     def fresh_ms(self) -> int:
         """How old a record may be that another node may have changed and could not tell."""
         return round(1_000 * self.look_every_s)
+
+    def traced(self, event_id: UUID, attempt: int | None, *, over: bool) -> None:
+        """Tell whoever traces that an attempt has ended, or with None an event without one."""
+        if self.traces is not None:
+            self.traces.ended(event_id, attempt, over=over)
 
     def now_ms(self) -> int:
         """The database's time."""

@@ -15,10 +15,12 @@ import uuid_utils
 from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector
 
 from sexton_actors.exposition import OperatorsCollector
+from sexton_actors.ports.traces import TraceSink
 from sexton_actors.protocol.hub import FramesWritten
 from sexton_actors.protocol.lease import Revoke
 from sexton_actors.signals import hear
 from sexton_actors.tree import tree
+from sexton_actors.world import World
 from sexton_cli.ground import Node, open_ground
 from sexton_cli.model_previews import ModelPreviewer
 from sexton_cli.node_storage import Progress
@@ -35,6 +37,7 @@ from sexton_http.identity.oauth import OAuthProvider
 from sexton_http.identity.settings import IdentitySettings, open_identity, open_slack
 from sexton_http.outbound.http import Elsewhere
 from sexton_http.outbound.slack import Slack
+from sexton_http.outbound.trace_export import open_traces
 from sexton_http.routes.shared.actor_asks import answer_node
 from sexton_http.routes.shared.actor_looks import Here, answer_question
 from sexton_http.wire.live_certificate import LiveCertificate
@@ -83,7 +86,8 @@ async def open_node(
         storage, doors, base_url = ground.storage, ground.doors, ground.base_url
         identity, installation = ground.identity, ground.installation
         slack = await _slack(stack, identity)
-        world = replace(ground.world, chat=slack)
+        traces = await _traces(stack, settings, ground.world)
+        world = replace(ground.world, chat=slack, traces=traces)
         shown = None
         if settings.tls is not None:
             keeps = share is None or share.is_first
@@ -127,6 +131,7 @@ async def open_node(
                 busy_at_s=settings.busy_at_ms / 1000 or None,
                 max_body_memory=settings.max_body_memory,
                 shares=settings.shares,
+                trace_link=settings.trace_link,
             ),
             stop=stop,
             keys=installation.keys,
@@ -175,6 +180,19 @@ async def open_node(
                     questions.close()
         if ctx.siblings is not None:
             ctx.siblings.keep()
+
+
+async def _traces(stack: AsyncExitStack, settings: NodeSettings, world: World) -> TraceSink | None:
+    if settings.traces is None:
+        return None
+    resource = {
+        "service.name": os.environ.get("OTEL_SERVICE_NAME") or "sexton",
+        "service.version": VERSION,
+        "service.instance.id": str(world.new_id()),
+        "host.name": platform.node(),
+    }
+    sending = open_traces(world.storage, world.meters, settings.traces, resource, VERSION)
+    return await stack.enter_async_context(sending)
 
 
 async def _trusted(

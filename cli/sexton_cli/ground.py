@@ -28,6 +28,7 @@ from sexton_http.identity.bootstrap import Installation, bootstrap
 from sexton_http.identity.browsers import offer_link
 from sexton_http.identity.settings import IdentitySettings
 from sexton_http.identity.tokens import TokenKind, digest, mint
+from sexton_http.outbound.trace_export import MessagesMissing, require_messages
 from sexton_http.wire.server import Doors, open_doors
 from sexton_storage.embedded import EmbeddedServer
 from sexton_storage.errors import StorageUnavailable
@@ -170,6 +171,7 @@ async def open_ground(
     What is done once for a server, a worker with inherited doors leaves to its parent: it finds the schema as
     it should be and the first tenant made, and keeps nothing in the data folder. Raises StartupFault.
     """
+    _check_traces(settings)
     identity = load_identity(settings.identity, settings.data)
     catalogue = load_catalogue(settings.catalogue, settings.data)
     terms = load_terms(settings.billing, settings.data)
@@ -232,6 +234,15 @@ def _vault(settings: NodeSettings) -> Vault:
         raise StartupFault(
             "UZ-STARTUP-002", str(fault), "Set SEXTON_MASTER_KEY, or fix the file", CONFIG
         ) from fault
+
+
+def _check_traces(settings: NodeSettings) -> None:
+    try:
+        if settings.traces is not None:
+            require_messages()
+    except MessagesMissing as fault:
+        way_out = "Install it, or leave --otlp-endpoint and OTEL_EXPORTER_OTLP_ENDPOINT out"
+        raise StartupFault("UZ-STARTUP-002", str(fault), way_out, CONFIG) from fault
 
 
 async def _objects(stack: AsyncExitStack, settings: NodeSettings) -> ObjectStore | None:

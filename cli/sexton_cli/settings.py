@@ -10,6 +10,7 @@ from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS, ServerOption
+from sexton_http.outbound.trace_address import TraceAddress
 from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
 from sexton_http.wire.tls import Tls
@@ -72,6 +73,10 @@ class NodeSettings:
     """The file of models and prices; None: that of ``data``, if it is there, else the one shipped."""
     billing: Path | None = None
     """The file of plans and the free trial; None: the one of ``data``, if it is there."""
+    traces: TraceAddress | None = None
+    """The collector that traces are sent to; None: none are sent."""
+    trace_link: str | None = None
+    """Where a trace can be looked at, with ``{trace_id}``; None: pages show its id only."""
     log: LogSettings = field(default_factory=LogSettings)
     metrics_token: str | None = None
     """What a reader of ``/metrics`` sends, where more than this machine reaches the server."""

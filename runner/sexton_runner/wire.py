@@ -154,6 +154,8 @@ class Lease(msgspec.Struct, frozen=True):
     feedback: list[Any] = []
     checkpoint: Any = None
     workspace: str = "fresh"
+    traceparent: str = ""
+    """What programs of the run hand on; a server of an older release names none."""
 
     def __repr__(self) -> str:
         return f"<Lease {self.lease_id} token {self.fencing_token} event {self.event.event_id}>"

@@ -12,6 +12,7 @@ import httpx2
 import pytest
 import trio
 
+from tests.fakes.collector import Collector, Seen, open_collector
 from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
 from tests.worlds.server_process import ServerProcess, open_server
 
@@ -23,6 +24,7 @@ VERDICT = (
     "kind: regression\nurgency: soon\ncomponent: export\nduplicate of: none\nmissing: nothing\n"
     "summary: The CSV export ends after 65536 rows since 4.2."
 )
+RUN = "invoke_agent issue-triage"
 OPEN = ("received", "running", "waiting_approval")
 
 
@@ -98,17 +100,24 @@ def triage() -> list[Say]:
 async def test_an_agent_in_plain_english_goes_from_signed_webhook_to_evidence_with_each_provider(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with open_model("anthropic", *triage()) as claude, open_model("openai", *triage()) as chat:
+    async with (
+        open_model("anthropic", *triage()) as claude,
+        open_model("openai", *triage()) as chat,
+        open_collector() as collector,
+    ):
         monkeypatch.setenv("SEXTON_ANTHROPIC_BASE_URL", claude.base_url)
         monkeypatch.setenv("SEXTON_OPENAI_BASE_URL", chat.base_url)
         async with (
-            open_server(tmp_path, "--port", "0", "--runners", "1") as server,
+            open_server(
+                tmp_path, "--port", "0", "--runners", "1", "--otlp-endpoint", collector.base_url
+            ) as server,
             httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=30, trust_env=False) as http,
         ):
             user = User(server, http)
             zombie_id, url = await user.install()
             for model in (claude, chat):
-                await _try_one(user, model, zombie_id, url)
+                event = await _try_one(user, model, zombie_id, url)
+                await _trace(collector, event, model)
             memories = await user.call("GET", f"{user.workspace}/zombies/{zombie_id}/memories")
             assert [entry["key"] for entry in memories["items"]] == ["issue 812"]
             # What the first run learnt, the second was told.
@@ -118,7 +127,38 @@ async def test_an_agent_in_plain_english_goes_from_signed_webhook_to_evidence_wi
             await _go_on(user, chat)
 
 
-async def _try_one(user: User, model: ModelServer, zombie_id: str, url: str) -> None:
+async def _trace(collector: Collector, event: dict[str, Any], model: ModelServer) -> None:
+    """All of the run is one trace, and its costs are what the event was charged."""
+    trace_id = uuid.UUID(event["event_id"]).hex
+    await collector.until(lambda got: any(span.name == "event" for span in of_trace(got, trace_id)))
+    spans = of_trace(collector, trace_id)
+    paths = sorted("/".join(collector.path(span)) for span in spans)
+    name = event["evidence"]["model"]
+
+    assert paths == sorted(
+        [
+            "event",
+            "event/wait",
+            "event/lease",
+            "event/lease/report",
+            f"event/lease/{RUN}",
+            *[f"event/lease/{RUN}/chat {name}"] * 3,
+            f"event/lease/{RUN}/execute_tool memory_recall",
+            f"event/lease/{RUN}/execute_tool memory_store",
+        ]
+    )
+    chats = [span.attributes for span in spans if span.name.startswith("chat")]
+    assert {chat["gen_ai.provider.name"] for chat in chats} == {model.protocol}
+    assert [chat["gen_ai.usage.input_tokens"] for chat in chats] == [900, 980, 1040]
+    assert sum(span.attributes["sexton.cost.nanos"] for span in spans) == event["charged_nanos"] > 0
+    assert VERDICT not in repr(spans)
+
+
+def of_trace(collector: Collector, trace_id: str) -> list[Seen]:
+    return [span for span in collector.spans if span.trace_id == trace_id]
+
+
+async def _try_one(user: User, model: ModelServer, zombie_id: str, url: str) -> dict[str, Any]:
     key = {"provider": model.protocol, "api_key": KEY}
     await user.call("PUT", f"{user.workspace}/credentials/llm", key)
     event = await user.ended(zombie_id, await user.deliver(url))
@@ -136,6 +176,7 @@ async def _try_one(user: User, model: ModelServer, zombie_id: str, url: str) -> 
     assert "You triage the issues" in first
     assert "Export loses rows since 4.2" in first
     assert event["event_id"] in first
+    return event
 
 
 async def _preview(user: User, model: ModelServer) -> None:

@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from tests.house.survey import ROOT
 
-LOCKS = ["build", "runtime", "dev", "audit"]
+LOCKS = ["build", "runtime", "otel", "dev", "audit"]
 PIN = re.compile(r"(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>\S+)(?: ; (?P<marker>.+))?")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
@@ -41,7 +41,7 @@ def test_a_lock_is_pins_with_hashes_and_nothing_else(lock: str) -> None:
     assert [pin.name for pin in pins if not pin.hashes] == []
 
 
-@pytest.mark.parametrize("lock", ["build", "runtime"])
+@pytest.mark.parametrize("lock", ["build", "runtime", "otel"])
 def test_the_dev_lock_holds_all_of_the_other_locks(lock: str) -> None:
     dev = {(pin.name, pin.version, pin.hashes) for pin in read_lock("dev")}
 
@@ -59,6 +59,12 @@ def test_each_python_gets_one_version_of_each_package(python: str) -> None:
 
 def test_the_runtime_lock_holds_what_the_project_needs_and_what_that_needs() -> None:
     assert missing(project()["dependencies"], "runtime") == []
+
+
+def test_the_lock_of_an_extra_holds_what_it_adds_and_what_that_needs() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+    assert [missing(wanted, name) for name, wanted in extras.items()] == [[]] * len(extras)
 
 
 def test_the_dev_lock_holds_what_the_checks_need_and_what_that_needs() -> None:

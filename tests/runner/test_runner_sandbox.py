@@ -110,6 +110,7 @@ async def test_the_runner_s_environment_is_out_of_sight(cage: Cage, monkeypatch:
         "SEXTON_RUN",
         "SEXTON_EVENT_ID",
         "SEXTON_ATTEMPT",
+        "TRACEPARENT",
     }
 
 

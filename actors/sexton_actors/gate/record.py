@@ -10,6 +10,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.terms import DEADLINE_SLACK_S
 from sexton_actors.world import World
 from sexton_engine import Context
+from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.refusals import Lost
 from sexton_storage.signals import Signal, Topic
@@ -69,6 +70,8 @@ class HeldGate(Held[Gate]):
             return saved
         self.adopt(saved.gate)
         self._tell(saved)
+        if write.event_status is EventStatus.GATE_BLOCKED:
+            self.world.traced(saved.gate.event_id, None, over=True)
         return saved.gate
 
     def _tell(self, saved: GateResolved) -> None:

@@ -41,6 +41,8 @@ def follow(held: HeldLease, state: LeaseState, write: EndLease, ended: Ended) ->
     _adopt(held, state, write)
     _tell(held, state, write, ended)
     _count(held.world.meters, write, ended)
+    over = ended.event.completed_at is not None
+    held.world.traced(state.lease.event_id, state.lease.attempt, over=over)
 
 
 def _count(meters: Meters, write: EndLease, ended: Ended) -> None:

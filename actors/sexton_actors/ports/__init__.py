@@ -1,1 +1,1 @@
-"""What the product needs of the outside: a chat platform, the keeper of the master keys."""
+"""What the product needs of the outside: a chat platform, the keeper of the master keys, whoever traces."""

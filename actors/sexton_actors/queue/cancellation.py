@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from uuid import UUID
 
 import trio
 from msgspec.structs import replace
@@ -14,14 +15,14 @@ from sexton_actors.queue.readiness import announce
 from sexton_actors.queue.state import QueueState
 from sexton_actors.refusal import Refusal
 from sexton_storage.refusals import Lost
-from sexton_storage.writes import CancelEvent, Cancelled
+from sexton_storage.writes import CancelEvent, Cancelled, CancelOutcome
 
 
 async def cancel(queue: QueueState, message: m.Cancel) -> m.Cancelling | Refusal:
     """Answered when it is kept. Raises StorageUnavailable."""
     write = transitions.cancel(queue.id, message.event_id, message.by, queue.world.now_ms())
     outcome = await queue.world.storage.journal.write(replace(write, audit=message.audit))
-    await _tell(queue, [outcome])
+    await _tell(queue, [(message.event_id, outcome)])
     return transitions.answer(message.event_id, outcome)
 
 
@@ -30,7 +31,8 @@ async def cancel_many(queue: QueueState, message: m.CancelMany) -> tuple[m.Cance
     now = queue.world.now_ms()
     writes = [transitions.cancel(queue.id, event_id, message.by, now) for event_id in message.event_ids]
     outcomes = await _write(queue, writes)
-    await _tell(queue, [outcome for outcome in outcomes if not isinstance(outcome, Exception)])
+    pairs = zip(message.event_ids, outcomes, strict=True)
+    await _tell(queue, [(one, outcome) for one, outcome in pairs if not isinstance(outcome, Exception)])
     kept = []
     for event_id, outcome in zip(message.event_ids, outcomes, strict=True):
         if isinstance(outcome, Exception):
@@ -56,9 +58,9 @@ async def _write(queue: QueueState, writes: Sequence[CancelEvent]) -> Sequence[C
     return [outcomes[place] for place in range(len(writes))]
 
 
-async def _tell(queue: QueueState, outcomes: Sequence[Cancelled | Lost]) -> None:
+async def _tell(queue: QueueState, outcomes: Sequence[tuple[UUID, Cancelled | Lost]]) -> None:
     ended = False
-    for outcome in outcomes:
+    for event_id, outcome in outcomes:
         if isinstance(outcome, Lost):
             continue
         for gate_id in outcome.gate_ids:
@@ -67,6 +69,9 @@ async def _tell(queue: QueueState, outcomes: Sequence[Cancelled | Lost]) -> None
             queue.context.tell("lease", outcome.lease_id, CancelRun())
         else:
             ended = True
+            # It may have been over before, and was traced then.
+            if outcome.outcome is CancelOutcome.ENDED:
+                queue.world.traced(event_id, None, over=True)
     if ended and not queue.leased:
         # One of them may have been what made the agent ready.
         await announce(queue)

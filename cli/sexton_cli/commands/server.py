@@ -10,6 +10,7 @@ from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
 from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_files_store
 from sexton_cli.commands.shown_options import shown_options
+from sexton_cli.commands.trace_options import TRACE_OPTIONS, take_traces
 from sexton_cli.commands.worker_options import WORKER_OPTIONS
 from sexton_cli.data_folder import default_data
 from sexton_cli.demo.main import main as demo_main
@@ -137,6 +138,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
             ),
             *CEILING_OPTIONS,
             *FILES_STORE_OPTIONS,
+            *TRACE_OPTIONS,
             *WORKER_OPTIONS,
             click.option(
                 "--ready-file", type=FILE, help="File that receives one JSON object when the server is ready."
@@ -159,6 +161,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         raise click.UsageError(f"--trusted-proxy: {fault}") from fault
     ceilings = take_ceilings(given)
     files_store = take_files_store(given)
+    traces = take_traces(given)
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
     return NodeSettings(
@@ -168,6 +171,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         log=log,
         trusted_proxies=proxies,
         files_store=files_store,
+        **traces,  # type: ignore[arg-type]  # they are read already
         **ceilings,  # type: ignore[arg-type]  # these, too
         **given,  # type: ignore[arg-type]  # click has checked each by its option
     )

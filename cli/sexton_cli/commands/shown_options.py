@@ -11,7 +11,7 @@ from sexton_http.identity.context import ServerOption
 
 SECRET: Final = frozenset({"metrics_token"})
 """Options of which only whether they are set is shown."""
-ADDRESSES: Final = frozenset({"database_url"})
+ADDRESSES: Final = frozenset({"database_url", "otlp_endpoint"})
 """Options that may hold a user, a password or a parameter, which are not shown."""
 UNSAID: Final = frozenset({"ready_file"})
 """What says nothing about the server itself."""

@@ -3840,6 +3840,7 @@ export interface components {
             replay: string;
             resumes: string | null;
             stream: string;
+            trace: string | null;
             transcript: string;
             why: string;
         };
@@ -4370,6 +4371,7 @@ export interface components {
             memory: components["schemas"]["MemoryItem"][];
             policy: components["schemas"]["LeasePolicy"];
             runtime: components["schemas"]["Runtime"];
+            traceparent: string;
             workspace: components["schemas"]["WorkspaceKind"];
         };
         LeaseList: {
@@ -5923,6 +5925,7 @@ export interface components {
             source_event_id: string | null;
             status: components["schemas"]["EventStatus"];
             tokens: number;
+            trace_id: string;
             traceparent: string | null;
             truncated: boolean;
             updated_at: number;

@@ -120,3 +120,6 @@ class LeaseHanded(Shape):
     memory: list[MemoryItem]
     feedback: list[dict[str, Any]]
     checkpoint: dict[str, Any] | None
+    traceparent: str
+    """What the run's programs and calls may hand on: their spans are children of this attempt's. That of the
+    `event` is its sender's."""

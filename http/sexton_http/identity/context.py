@@ -155,6 +155,8 @@ class HttpSettings:
     """What a reader of ``/metrics`` sends elsewhere; None: nobody may read it there."""
     access_log: bool = False
     """Whether each request has a line in the log, and not only those that were refused or failed."""
+    trace_link: str | None = None
+    """Where a trace can be looked at, with ``{trace_id}`` in it; None: nowhere that is known here."""
 
 
 class ServerOption(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_actors.event_waits import Reason, WaitKind, outlook
 from sexton_actors.manifest.model import from_json
+from sexton_actors.traces.context import context_of
 from sexton_http.bodies.shapes import GateView, Query, Shape, WaitMs, view_gate
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Wait, operation
@@ -70,6 +71,8 @@ class EventLinks(Shape):
     cancel: str
     resumes: str | None
     """The event that it repeats."""
+    trace: str | None
+    """Where its trace can be looked at, outside of this server; null: the server was not told where."""
 
 
 class WholeEvent(EventItem, kw_only=True):
@@ -80,6 +83,9 @@ class WholeEvent(EventItem, kw_only=True):
     first_leased_at: int | None
     parked_ms: int
     traceparent: str | None
+    """What its sender sent."""
+    trace_id: str
+    """The trace that its spans are in: the sender's, else one of its own."""
     leases: list[EventLease]
     """Oldest first; of more than 50 the newest."""
     gates: list[GateView]
@@ -182,9 +188,10 @@ async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> WholeEve
         first_leased_at=event.first_leased_at,
         parked_ms=event.parked_ms,
         traceparent=event.traceparent,
+        trace_id=context_of(event).trace_id,
         leases=[_attempt(one, event, is_last=one is history.attempts[-1]) for one in history.attempts],
         gates=[view_gate(gate) for gate in history.gates],
-        links=_links(event),
+        links=_links(event, call.ctx.settings.trace_link),
     )
 
 
@@ -221,7 +228,7 @@ def _path(event: Event, event_id: UUID | None = None) -> str:
     return f"/v1/workspaces/{event.workspace_id}/events/{event_id or event.id}"
 
 
-def _links(event: Event) -> EventLinks:
+def _links(event: Event, trace_link: str | None) -> EventLinks:
     path, agent = _path(event), f"/v1/workspaces/{event.workspace_id}/zombies/{event.zombie_id}"
     resumed = event.resumes_event_id
     return EventLinks(
@@ -234,6 +241,7 @@ def _links(event: Event) -> EventLinks:
         replay=f"{path}/replay",
         cancel=f"{path}/cancel",
         resumes=None if resumed is None else _path(event, resumed),
+        trace=None if trace_link is None else trace_link.replace("{trace_id}", context_of(event).trace_id),
     )
 
 

@@ -188,6 +188,7 @@ class _Attempt:
                 "SEXTON_RUN": inside.run_dir,
                 "SEXTON_EVENT_ID": lease.event.event_id,
                 "SEXTON_ATTEMPT": str(lease.attempt),
+                **({"TRACEPARENT": lease.traceparent} if lease.traceparent else {}),
             }
         )
 

@@ -21,6 +21,7 @@ from sexton_actors.manifest.resources import policy_of
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.providers import ProviderChoice
 from sexton_actors.secret_uses import Use, told
+from sexton_actors.traces.context import run_traceparent
 from sexton_actors.world import World
 from sexton_storage.records.event_files import EventFile
 from sexton_storage.records.events import Event
@@ -167,4 +168,5 @@ def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword
         "memory": memories,
         "feedback": lessons,
         "checkpoint": event.checkpoint,
+        "traceparent": run_traceparent(event, lease.attempt),
     }

@@ -1982,6 +1982,7 @@ class EventLinks(Model, frozen=True, kw_only=True):
     replay: str
     cancel: str
     resumes: str | None
+    trace: str | None
 
 
 class EventPage(Model, frozen=True, kw_only=True):
@@ -2399,6 +2400,7 @@ class LeaseHanded(Model, frozen=True, kw_only=True):
     memory: list[MemoryItem]
     feedback: list[dict[str, Any]]
     checkpoint: dict[str, Any] | None
+    traceparent: str
 
 
 class LeaseList(Model, frozen=True, kw_only=True):
@@ -3399,6 +3401,7 @@ class WholeEvent(Model, frozen=True, kw_only=True):
     first_leased_at: int | None
     parked_ms: int
     traceparent: str | None
+    trace_id: str
     leases: list[EventLease]
     gates: list[GateView]
     links: EventLinks

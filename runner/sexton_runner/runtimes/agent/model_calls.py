@@ -29,6 +29,7 @@ class ModelCalls:
         self._run, self._provider = run, provider
         self._began = run.clock()
         policy = run.live.lease.policy
+        self._providers = [policy.provider or "", *(one.provider for one in policy.fallbacks)]
         self.names = [policy.model or "", *(one.model for one in policy.fallbacks)]
         self._place = 0
         self._spent = [Usage()] * len(self.names)
@@ -46,6 +47,7 @@ class ModelCalls:
         voice = StreamRedactor(self._run.redactor)
         reply: Reply | None = None
         self._try = Usage()
+        asked = self._run.clock()
         async with aclosing(self._provider.stream(prompt)) as deltas:
             async for delta in deltas:
                 match delta:
@@ -74,17 +76,19 @@ class ModelCalls:
         self._learn(prompt, reply)
         self.questions += 1
         self.answered[self._place] = self.answered.get(self._place, 0) + 1
-        self._record(reply)
+        self._record(reply, asked)
         return reply
 
     def tokens(self, prompt: Prompt) -> int:
         """Guess how many tokens a question would take."""
         return self._measure.tokens(size_of(prompt))
 
-    def _record(self, reply: Reply) -> None:
+    def _record(self, reply: Reply, asked: float) -> None:
         message, usage = reply.message, reply.usage
         facts: dict[str, Any] = {
             "model": self.names[self._place],
+            "provider": self._providers[self._place],
+            "ms": int((self._run.clock() - asked) * 1000),
             "text": message.text,
             "tool_calls": [{"id": use.id, "name": use.name} for use in message.tool_uses],
             "stop": reply.stop.value,
