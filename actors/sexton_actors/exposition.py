@@ -8,11 +8,12 @@ from typing import Final
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from sexton_actors.world import World
 from sexton_storage.records.blobs import ToMove
 from sexton_storage.records.fleet import Census
-from sexton_storage.spread import SpreadStatistics
+from sexton_storage.spread import Example, SpreadStatistics
 from sexton_storage.statistics import JournalStatistics, SignalStatistics, StorageStatistics
 
 STALE_MS: Final = 60_000
@@ -225,7 +226,16 @@ def _counter(name: str, text: str, counts: Mapping[str, int], label: str) -> Cou
     return family
 
 
+def _exemplar(example: Example) -> Exemplar:
+    return Exemplar({"trace_id": example.trace_id}, example.value, example.at_ms / 1000)
+
+
 def _spread(name: str, text: str, spread: SpreadStatistics) -> HistogramMetricFamily:
     family = HistogramMetricFamily(f"sexton_{name}", text)
-    family.add_metric([], buckets=spread.cumulative(), sum_value=spread.total)
+    examples = spread.examples or (None,) * len(spread.counts)
+    buckets = [
+        (bound, count) if example is None else (bound, count, _exemplar(example))
+        for (bound, count), example in zip(spread.cumulative(), examples, strict=True)
+    ]
+    family.add_metric([], buckets=buckets, sum_value=spread.total)
     return family

@@ -12,12 +12,22 @@ SHORT_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 """Seconds of what a database does."""
 
 
+class Example(Struct, frozen=True):
+    """One of the values of a bucket, and the trace that tells how it came about."""
+
+    trace_id: str
+    value: float
+    at_ms: int
+
+
 class SpreadStatistics(Struct, frozen=True):
     """``counts`` has one more than ``bounds``: what lies above the last."""
 
     bounds: tuple[float, ...] = ()
     counts: tuple[int, ...] = (0,)
     total: float = 0.0
+    examples: tuple[Example | None, ...] = ()
+    """The newest of each bucket, where values came with their traces."""
 
     def cumulative(self) -> list[tuple[str, float]]:
         """As Prometheus wants them: at most so much, so often.
@@ -35,12 +45,13 @@ class SpreadStatistics(Struct, frozen=True):
 class Spread:
     """One thread notes; any may look."""
 
-    __slots__ = ("_bounds", "_counts", "_total")
+    __slots__ = ("_bounds", "_counts", "_examples", "_total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = tuple(bounds)
         self._counts = [0] * (len(self._bounds) + 1)
         self._total = 0.0
+        self._examples: list[Example | None] = []
 
     def __repr__(self) -> str:
         return f"<Spread of {sum(self._counts)}>"
@@ -48,6 +59,19 @@ class Spread:
     def note(self, value: float) -> None:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._total += value
+
+    def note_example(self, example: Example) -> None:
+        """Note a value whose trace is known.
+
+        >>> spread = Spread((1.0, 2.0))
+        >>> spread.note_example(Example("4bf9", 1.5, 0))
+        >>> [found and found.trace_id for found in spread.statistics().examples]
+        [None, '4bf9', None]
+        """
+        self.note(example.value)
+        if not self._examples:
+            self._examples = [None] * len(self._counts)
+        self._examples[bisect_left(self._bounds, example.value)] = example
 
     def note_all(self, values: Iterable[float]) -> None:
         """Note many for one call."""
@@ -57,4 +81,4 @@ class Spread:
             self._total += value
 
     def statistics(self) -> SpreadStatistics:
-        return SpreadStatistics(self._bounds, tuple(self._counts), self._total)
+        return SpreadStatistics(self._bounds, tuple(self._counts), self._total, tuple(self._examples))

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 import trio
-from prometheus_client import CollectorRegistry, Counter as Count
+from prometheus_client import CollectorRegistry, Counter as Count, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sexton_http.gateway.shared_limits import SharedGcra, make_table
@@ -208,17 +208,17 @@ async def test_one_scrape_adds_up_all_workers_and_what_ended_ones_counted() -> N
             hits.inc(10.0**relay.slot)
             counts.append(WorkerMetrics(registry, relay, files))
 
-        assert total(await counts[0].text(by_worker=False)) == [111.0]
-        assert sorted(total(await counts[1].text(by_worker=True))) == [1.0, 10.0, 100.0]
+        assert total(await counts[0].text(generate_latest, by_worker=False)) == [111.0]
+        assert sorted(total(await counts[1].text(generate_latest, by_worker=True))) == [1.0, 10.0, 100.0]
 
         # Worker 2 ends, and another process takes its place: what was shown is not taken back.
         workers.stop(2)
-        assert total(await counts[0].text(by_worker=False)) == [111.0]
+        assert total(await counts[0].text(generate_latest, by_worker=False)) == [111.0]
 
         registry = CollectorRegistry()
         Count("hits", "Hits", registry=registry).inc(5)
         counts[2] = WorkerMetrics(registry, workers.relays[2], files)
-        assert total(await counts[2].text(by_worker=False)) == [116.0]
+        assert total(await counts[2].text(generate_latest, by_worker=False)) == [116.0]
 
         for file in files:
             os.close(file)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 import trio
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.protocol.lease import Revoke
@@ -119,11 +120,14 @@ async def test_a_trace_goes_from_the_senders_span_to_the_report_and_its_costs_ar
         async with tracing(world, collector.base_url) as exporter:
             event_id, leases = await run_twice(world, SENT)
             await collector.until(lambda got: "event" in got.names())
+            await exporter._idle.wait()
             told = counted(world)
         shown = (await world.get(f"{world.ws}/events/{event_id}")).json()
         check_tree(collector, UUID(event_id), leases)
         check_costs(collector, shown)
         assert (told["made"], told["sent"], "lost" in told) == (2, len(collector.spans), False)
+
+        await check_exemplar(world)
         assert (collector.headers["x-api-key"], collector.resource) == ("abc", {"service.name": "sexton"})
         assert (shown["trace_id"], shown["links"]["trace"]) == (TRACE, link.replace("{trace_id}", TRACE))
 
@@ -201,6 +205,24 @@ def check_tree(got: Collector, event_id: UUID, leases: list[dict[str, Any]]) -> 
     assert tool.attributes["gen_ai.tool.call.id"] == "c1"
     assert (tool.fault, got.named("execute_tool python").fault) == ("tool_failed", "abandoned")
     assert got.named("gate").attributes["sexton.gate.status"] == "approved"
+
+
+async def check_exemplar(world: HttpWorld) -> None:
+    """The wait for the first lease leads to the trace, for those who read OpenMetrics."""
+    accepted = {"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
+    shown = await world.get("/metrics", None, headers=accepted)
+    plain = await world.get("/metrics", None)
+    families = {one.name: one for one in text_string_to_metric_families(shown.text)}  # type: ignore[no-untyped-call]
+    found = [
+        sample.exemplar.labels
+        for sample in families["sexton_ingress_to_lease_seconds"].samples
+        if sample.exemplar is not None
+    ]
+
+    assert shown.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert found == [{"trace_id": TRACE}]
+    assert plain.headers["content-type"].startswith("text/plain")
+    assert TRACE not in plain.text
 
 
 def check_costs(got: Collector, shown: dict[str, Any]) -> None:

@@ -15,12 +15,15 @@ from sexton_actors.queue.state import QueueState
 from sexton_actors.refusal import Refusal
 from sexton_actors.run_versions import RunVersion, active_version, fault_of
 from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
+from sexton_actors.traces.context import context_of
+from sexton_actors.world import World
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.periods import DAY_MS, day_of
-from sexton_storage.records.events import Asked
+from sexton_storage.records.events import Asked, Event
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import CHANGED, NOT_FOR_RUNNER, NOT_GRANTED, OTHER_VERSION, OVER_BUDGET
 from sexton_storage.rules import LIVE_LEASE
+from sexton_storage.spread import Example
 from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
 
 SETTLE_AFTER_S: Final = 1.0
@@ -111,7 +114,7 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     queue.world.backlog.take(queue.id, zombie.workspace_id)
     if taken.lease.attempt == 1:
         waited_ms = taken.lease.granted_at - taken.event.created_at
-        queue.world.meters.ingress_to_lease.note(waited_ms / 1000)
+        note_wait(queue.world, taken.event, waited_ms / 1000)
     queue.context.tell("lease", taken.lease.id, Granted(taken.lease))
     if (fault := run.fault) is not None:
         # It is claimed all the same: only under a lease can an event end.
@@ -228,3 +231,12 @@ async def settle(queue: QueueState, message: m.SettleClaim) -> None:
     if lease is not None and lease.status in LIVE_LEASE:
         queue.leased = True
         queue.context.tell("lease", lease.id, Undelivered())
+
+
+def note_wait(world: World, event: Event, waited_s: float) -> None:
+    """Note how long an event waited; with its trace, where traces are sent."""
+    spread = world.meters.ingress_to_lease
+    if world.traces is None or not (context := context_of(event)).sampled:
+        spread.note(waited_s)
+    else:
+        spread.note_example(Example(context.trace_id, waited_s, world.now_ms()))

@@ -3,20 +3,23 @@
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 import structlog
 import trio
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
-from prometheus_client.samples import Sample
+from prometheus_client.samples import Exemplar, Sample
 
 from sexton_http.identity.context import WorkerHealth
 from sexton_http.wire.relay import Relay
 from sexton_http.wire.worker_mail import Parcel, drop
+
+Encode = Callable[[CollectorRegistry], bytes]
+"""Spells all metrics of a registry."""
 
 ASK: Final = b"M"
 """A parcel that has a worker keep its numbers where all can read them, and say so on the pipe with it."""
@@ -56,6 +59,8 @@ class Family(msgspec.Struct, frozen=True, array_like=True):
     text: str
     kind: str
     samples: list[tuple[str, dict[str, str], float]]
+    examples: list[tuple[str, dict[str, str], float, float]] = []
+    """Of buckets, by their bound: the labels of the exemplar, its value, and when it was (Unix seconds)."""
 
 
 Families = Sequence[Family]
@@ -64,7 +69,17 @@ Families = Sequence[Family]
 def families_of(registry: CollectorRegistry) -> list[Family]:
     """All that a registry shows now."""
     return [
-        Family(one.name, one.documentation, one.type, [(s.name, s.labels, s.value) for s in one.samples])
+        Family(
+            one.name,
+            one.documentation,
+            one.type,
+            [(s.name, s.labels, s.value) for s in one.samples],
+            [
+                (s.labels["le"], dict(s.exemplar.labels), s.exemplar.value, float(s.exemplar.timestamp or 0))
+                for s in one.samples
+                if s.exemplar is not None and s.labels.keys() == {"le"}
+            ],
+        )
         for one in registry.collect()
     ]
 
@@ -106,7 +121,31 @@ def added_up(parts: Sequence[Families]) -> list[Family]:
         name: [(sample, dict(labels), value) for (sample, labels), value in sums.items()]
         for name, sums in values.items()
     }
-    return [msgspec.structs.replace(found[name], samples=samples) for name, samples in merged.items()]
+    examples = _newest(parts)
+    return [
+        msgspec.structs.replace(found[name], samples=samples, examples=examples.get(name, []))
+        for name, samples in merged.items()
+    ]
+
+
+def _newest(parts: Sequence[Families]) -> dict[str, list[tuple[str, dict[str, str], float, float]]]:
+    """The newest exemplar of each bucket, over all parts.
+
+    >>> old, new = (
+    ...     Family("wait", "", "histogram", [], [("1.0", {"trace_id": one}, 0.5, at)])
+    ...     for one, at in (("a", 1.0), ("b", 2.0))
+    ... )
+    >>> _newest([[new], [old]])
+    {'wait': [('1.0', {'trace_id': 'b'}, 0.5, 2.0)]}
+    """
+    newest: dict[str, dict[str, tuple[str, dict[str, str], float, float]]] = {}
+    for family in (one for part in parts for one in part if one.examples):
+        kept = newest.setdefault(family.name, {})
+        for example in family.examples:
+            before = kept.get(example[0])
+            if before is None or before[3] <= example[3]:
+                kept[example[0]] = example
+    return {name: list(kept.values()) for name, kept in newest.items()}
 
 
 def told_apart(parts: Mapping[int, Families]) -> list[Family]:
@@ -139,13 +178,17 @@ class _Shown(CollectorRegistry):
     def collect(self) -> Iterator[Metric]:
         for family in self._families:
             metric = Metric(family.name, family.text, family.kind)
-            metric.samples = [Sample(name, labels, value) for name, labels, value in family.samples]
+            by_bound = {bound: Exemplar(labels, value, at) for bound, labels, value, at in family.examples}
+            metric.samples = [
+                Sample(name, labels, value, None, by_bound.get(labels.get("le", "")))
+                for name, labels, value in family.samples
+            ]
             yield metric
 
 
-def text_of(families: Families) -> bytes:
+def text_of(families: Families, encode: Encode) -> bytes:
     """As Prometheus reads them."""
-    return generate_latest(_Shown(families))
+    return encode(_Shown(families))
 
 
 class WorkerMetrics(Collector):
@@ -173,11 +216,11 @@ class WorkerMetrics(Collector):
             handed.add_metric([why], count)
         yield handed
 
-    async def text(self, *, by_worker: bool) -> bytes:
+    async def text(self, encode: Encode, *, by_worker: bool) -> bytes:
         """The sums over all workers, or each worker's own numbers under its label; and how each worker is."""
         parts = await self._gather()
         families = told_apart(parts) if by_worker else added_up(list(parts.values()))
-        return text_of([*families, *self._workers()])
+        return text_of([*families, *self._workers()], encode)
 
     def health(self) -> list[WorkerHealth]:
         """How each worker is."""

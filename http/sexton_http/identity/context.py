@@ -188,7 +188,7 @@ class WorkerHealth(msgspec.Struct, frozen=True):
 class Siblings(Protocol):
     """The workers of one server, this one among them."""
 
-    async def text(self, *, by_worker: bool) -> bytes:
+    async def text(self, encode: Callable[[CollectorRegistry], bytes], *, by_worker: bool) -> bytes:
         """The metrics of all, added up or apart, as Prometheus reads them."""
         ...
 

@@ -1,11 +1,11 @@
 """What every service has: health, readiness, metrics, its keys, its own description."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from prometheus_client import generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client import exposition
+from prometheus_client.openmetrics import exposition as open_metrics
 
 from sexton_http.answers import JSON_TYPE, Answer
 from sexton_http.bodies.shapes import Shape
@@ -14,6 +14,8 @@ from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.identity.context import VERSION, WorkerHealth
 
 TAG = "Service"
+PLAIN: Final = (exposition.generate_latest, exposition.CONTENT_TYPE_LATEST)
+OPEN_METRICS: Final = (open_metrics.generate_latest, open_metrics.CONTENT_TYPE_LATEST)
 
 
 class Health(Shape):
@@ -73,12 +75,20 @@ async def readyz(call: Call[NoBody, NoQuery]) -> Answer:
     "GET", "/metrics", tag=TAG, auth=Auth.SCRAPER, never_shed=True, no_io=True, media="text/plain", answer=str
 )
 async def metrics(call: Call[NoBody, MetricsQuery]) -> Answer:
-    """Show the counters, as Prometheus reads them. Of several workers: the sums, or each."""
-    content_type = (b"content-type", CONTENT_TYPE_LATEST.encode())
+    """Show the counters, as Prometheus reads them. Of several workers: the sums, or each.
+
+    As OpenMetrics, with exemplars, to whoever names `application/openmetrics-text` in `Accept`.
+    """
+    # The library's own choice repeats what the header says, and stumbles over a version that is none.
+    named = {
+        part.partition(";")[0].strip().lower() for part in (call.head.header(b"accept") or "").split(",")
+    }
+    encode, media = OPEN_METRICS if "application/openmetrics-text" in named else PLAIN
+    headers = ((b"content-type", media.encode()), (b"vary", b"accept"))
     siblings = call.ctx.siblings
     if siblings is None:
-        return Answer(200, (content_type,), generate_latest(call.ctx.registry))
-    return Answer(200, (content_type,), await siblings.text(by_worker=call.query.by is not None))
+        return Answer(200, headers, encode(call.ctx.registry))
+    return Answer(200, headers, await siblings.text(encode, by_worker=call.query.by is not None))
 
 
 @operation(

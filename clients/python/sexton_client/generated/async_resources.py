@@ -3684,7 +3684,8 @@ class AsyncService(AsyncResource):
     async def metrics(self, *, by: models.AnyMetricsBy | None = None) -> bytes:
         """Show the counters, as Prometheus reads them. Of several workers: the sums, or each.
 
-        For nobody in particular on a server that only its own machine reaches, else the metrics token.
+        As OpenMetrics, with exemplars, to whoever names `application/openmetrics-text` in `Accept`. For
+        nobody in particular on a server that only its own machine reaches, else the metrics token.
         """
         return await self._transport.call(
             operations.METRICS,

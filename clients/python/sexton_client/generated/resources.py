@@ -3660,7 +3660,8 @@ class Service(Resource):
     def metrics(self, *, by: models.AnyMetricsBy | None = None) -> bytes:
         """Show the counters, as Prometheus reads them. Of several workers: the sums, or each.
 
-        For nobody in particular on a server that only its own machine reaches, else the metrics token.
+        As OpenMetrics, with exemplars, to whoever names `application/openmetrics-text` in `Accept`. For
+        nobody in particular on a server that only its own machine reaches, else the metrics token.
         """
         return self._transport.call(
             operations.METRICS,
