@@ -47,6 +47,7 @@ BY_NAME = (
     "refusals",
     "pythons",
     "searches",
+    "retention",
     "bulk_replay",
     "console",
     "front_end",

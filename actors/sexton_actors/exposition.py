@@ -116,6 +116,12 @@ class OperatorsCollector(Collector):
         yield _counter(
             "file_moves", "Files sent to the store of files, or deleted there", meters.file_moves, "outcome"
         )
+        yield _counter(
+            "metering_compacted",
+            "Metering rows compacted here, rows they became, and compactions refused",
+            meters.compacted,
+            "what",
+        )
         yield _counter("events_finished", "Events that ended with a lease here", meters.finished, "status")
         yield _spread(
             "ingress_to_lease_seconds",

@@ -48,6 +48,7 @@ TRANSCRIPTS: Final = ("bytes", "cut")
 TRACE_ENDS: Final = ("made", "unsampled", "unread", "full")
 SPANS: Final = ("sent", "rejected", "lost")
 FILE_MOVES: Final = ("moved", "failed", "removed", "stray")
+COMPACTED: Final = ("slices", "runs", "refused")
 CANARIES: Final = ("promoted", "withdrawn")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
 
@@ -90,6 +91,8 @@ class Meters:
         """Ends of attempts and events that were to be traced, by what became of that."""
         self.spans: Counter[str] = Counter(dict.fromkeys(SPANS, 0))
         """Spans that were made of them, by whether the collector has taken them."""
+        self.compacted: Counter[str] = Counter(dict.fromkeys(COMPACTED, 0))
+        """Metering rows compacted here, the rows that they became, and compactions that were refused."""
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""

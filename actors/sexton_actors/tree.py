@@ -26,6 +26,7 @@ from sexton_actors.periodic.file_mover import FileMover
 from sexton_actors.periodic.job_rounds import JobRounds
 from sexton_actors.periodic.memory_keeper import MemoryKeeper
 from sexton_actors.periodic.reclaimer import Reclaimer
+from sexton_actors.periodic.retention_rounds import RetentionRounds
 from sexton_actors.periodic.sweeper import Sweeper
 from sexton_actors.periodic.word_indexer import WordIndexer
 from sexton_actors.queue.actor import QueueActor
@@ -107,6 +108,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(Reclaimer, Reclaimer),
                 one(Scheduler, Scheduler),
                 one(Sweeper, Sweeper),
+                one(RetentionRounds, RetentionRounds),
                 one(CensusTaker, CensusTaker),
                 one(FileMover, FileMover),
                 one(ChatRounds, ChatRounds),

@@ -18,6 +18,7 @@ from sexton_actors.ports.traces import TraceSink
 from sexton_actors.ports.vault import MasterKeys
 from sexton_actors.providers import Providers
 from sexton_actors.renewal_units import RenewalUnits
+from sexton_actors.retention_terms import RetentionTerms
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_actors.webhooks.delivery_log import DeliveryLog
@@ -58,6 +59,8 @@ class World:
     """How much of what runs said and did is kept."""
     traces: TraceSink | None = None
     """Who is told of what has ended, to trace it; None: nobody traces."""
+    retention: RetentionTerms = field(default_factory=RetentionTerms)
+    """What goes by age, beside files and transcripts."""
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)

@@ -195,6 +195,7 @@ async def open_ground(
         files=settings.files,
         objects=await _objects(stack, settings),
         transcripts=settings.transcripts,
+        retention=settings.retention,
     )
     installation = await _installation(storage, vault, world)
     own = None if settings.tls is None else settings.tls.certificate

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from sexton_actors.backlog import QueueBounds
 from sexton_actors.file_bounds import FileBounds
+from sexton_actors.retention_terms import RetentionTerms
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
@@ -58,6 +59,8 @@ class NodeSettings:
     """Where files go that are whole; None: they stay in the database."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept, and for how long."""
+    retention: RetentionTerms = field(default_factory=RetentionTerms)
+    """What goes by age, beside files and transcripts."""
     busy_at_ms: float = DEFAULT_BUSY_AT_MS
     """The lag of the event loop at which ingress is held back; 0: it never is."""
     public_url: str | None = None

@@ -19,6 +19,13 @@ class RowRefused(StorageError):
     """
 
 
+class SumsDiffer(StorageError):
+    """A compaction would have changed what was metered; nothing was changed.
+
+    The same call will fail again, until somebody has found out why.
+    """
+
+
 class NameTaken(StorageError):
     """A unique name is in use already."""
 

@@ -16,6 +16,7 @@ ROUNDS = (
         "reclaimer",
         "scheduler",
         "sweeper",
+        "retention_rounds",
         "census",
         "chat_rounds",
         "file_mover",

@@ -87,6 +87,7 @@ async def test_a_role_that_may_create_nothing_serves_what_another_has_migrated(
     assert "the role may not read which migrations ran: permission denied" in line
 
     _execute(postgres_dsn, GRANTS)
+    _execute(guest_dsn, "SELECT sexton_slices_ahead(6), sexton_compact_slices(-86400000, 10)")
 
     async with open_nodes(tmp_path, (guest_dsn, guest_dsn), "--database-wait", "5") as nodes:
         agent = await nodes[0].install("watcher")

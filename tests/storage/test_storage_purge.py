@@ -19,8 +19,9 @@ from tests.conformance.test_conformance_improvement import proposal_of, version_
 from tests.worlds.storage import StorageWorld, new_id
 
 WITH_ZOMBIE = """
-SELECT table_name::text FROM information_schema.columns
- WHERE table_schema = 'public' AND column_name = 'zombie_id' ORDER BY table_name
+SELECT c.relname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+   AND a.attname = 'zombie_id' ORDER BY 1
 """
 
 

@@ -13,6 +13,7 @@ from sexton_actors.file_bounds import (
     DEFAULT_WEBHOOK_MIB,
     bounds_of,
 )
+from sexton_actors.retention_terms import DEFAULT_SLICE_DAYS, RetentionTerms
 from sexton_cli.settings import DEFAULT_ANSWER_MIB, DEFAULT_BUSY_AT_MS
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS
@@ -147,6 +148,12 @@ CEILING_OPTIONS: Final[tuple[Option, ...]] = (
         TranscriptBounds().workspace_bytes // MIB,
         "MiB of one workspace's transcripts; beyond it the oldest make room.",
     ),
+    bound(
+        "slice-days",
+        click.IntRange(0, 3650),
+        DEFAULT_SLICE_DAYS,
+        "Days after which the metering rows of a run become one for each attempt; 0: never.",
+    ),
 )
 
 
@@ -159,6 +166,7 @@ def take_ceilings(given: dict[str, object]) -> dict[str, object]:
     days, *mib = take("transcript_days", "max_transcript_run", "max_transcript_workspace")
     return {
         "transcripts": TranscriptBounds(days, *(MIB * size for size in mib)),
+        "retention": RetentionTerms(*take("slice_days")),
         "max_body_memory": take("max_body_memory")[0] * MIB,
         "busy_at_ms": given.pop("busy_at"),
         "shares": Shares(*take("caller_share", "tenant_share", "address_share", "operator_reserve")),

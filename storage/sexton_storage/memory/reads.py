@@ -1,4 +1,4 @@
-"""Events, leases, gates and metering rows, read from memory."""
+"""Events, leases and gates, read from memory."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +27,6 @@ from sexton_storage.records.events import (
 )
 from sexton_storage.records.gates import Gate, GateOrder, GateStatus, place_of
 from sexton_storage.records.leases import Lease
-from sexton_storage.records.metering import MeteringPeriod
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, waits_for_credit
 
@@ -323,11 +322,3 @@ class MemoryGates(MemoryStore):
         ]
         ordered = sorted(found, key=lambda gate: (gate.requested_at, gate.id))
         return [(gate.requested_at, gate.action_id) for gate in ordered[-limit:]]
-
-
-class MemoryMetering(MemoryStore):
-    async def list(self, tenant_id: UUID, event_id: UUID) -> Sequence[MeteringPeriod]:
-        await self._round_trip()
-        if self._tables.metered_tenants.get(event_id) != tenant_id:
-            return ()
-        return [row for _, row in sorted(self._tables.metering[event_id].items())]

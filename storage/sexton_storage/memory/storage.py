@@ -33,10 +33,11 @@ from sexton_storage.memory.key_uses import MemoryKeyUses
 from sexton_storage.memory.mcp_servers import MemoryMcpServers
 from sexton_storage.memory.members import MemoryMembers
 from sexton_storage.memory.memories import MemoryMemories
+from sexton_storage.memory.metering import MemoryMetering
 from sexton_storage.memory.nodes import MemoryNodes
 from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
-from sexton_storage.memory.reads import MemoryEvents, MemoryGates, MemoryLeases, MemoryMetering
+from sexton_storage.memory.reads import MemoryEvents, MemoryGates, MemoryLeases
 from sexton_storage.memory.signals import MemorySignals
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (

@@ -39,7 +39,33 @@ class MeteringPeriod(msgspec.Struct, frozen=True, gc=False):
     d_cache_write_tokens: int = 0
 
 
+class Compacted(msgspec.Struct, frozen=True, gc=False):
+    """What one compaction dealt with."""
+
+    what: str
+    """The partition that was dropped, or the table that a page was taken of."""
+    slices: int
+    """Metering rows that there were."""
+    runs: int
+    """Those that there are now: one for each attempt at an event."""
+    more: bool
+    """There may be more to compact."""
+
+
 class MeteringStore(Protocol):
+    async def make_ready(self, days: int) -> int:
+        """Make the partitions of today and of the days after it, as many as ``days``; how many are new."""
+        ...
+
+    async def compact(self, *, keep_ms: int, limit: int) -> Compacted | None:
+        """Keep one row for each attempt at the events of a day that ended so long ago; None: nothing is due.
+
+        What was metered is added up before and after, by tenant, in the transaction that changes the rows.
+        Raises SumsDiffer, with nothing changed, where a sum would not be the same. Slices of runs that go on
+        stay as they are. ``limit``: events of a page, where they are not dropped with their partition.
+        """
+        ...
+
     async def list(self, tenant_id: UUID, event_id: UUID) -> Sequence[MeteringPeriod]:
         """Oldest first; none for another tenant's event."""
         ...

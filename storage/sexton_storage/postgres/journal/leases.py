@@ -108,7 +108,7 @@ _KEPT = Columns(
 """What finds the metering rows of renewals again."""
 _LIVE = "l.status IN ('active', 'cancelling')"
 _METER = insert_from(
-    "metering",
+    "metering_slices",
     {
         **same("event_id", "attempt", "zombie_id", "workspace_id", "tenant_id"),
         **_SLICE,

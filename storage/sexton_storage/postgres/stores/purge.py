@@ -43,8 +43,8 @@ RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")
 """Gone in one commit with the agent's own row, after it."""
 FOLLOWING: Final = ("waiting_events", "live_leases")
 """Gone with the rows that they follow: triggers see to it."""
-KEPT: Final = ("metering", "charges")
-"""Accounts: money that is gone stays accounted for."""
+KEPT: Final = ("metering_slices", "metering_runs", "charges")
+"""Accounts: money that is gone stays accounted for. The view ``metering`` shows the first two."""
 
 PORTION: Final = 10_000
 """Rows of one transaction, so that an agent with years of history is purged without a long lock."""
