@@ -58,7 +58,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs wheel node clients
+.PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs diagrams wheel node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
@@ -115,7 +115,11 @@ layers: $(TO_CHECK) ## who may import whom
 	$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter
 
 docs: $(TO_CHECK) ## build the documentation into site/; a broken link fails
-	$(BIN)/mkdocs build --strict --quiet
+	@# Its own --quiet would silence the warnings that --strict counts.
+	@$(BIN)/mkdocs build --strict 2>&1 | sed '/^INFO /d'
+
+diagrams: $(TO_CHECK) node ## draw the diagrams of the documentation that have changed
+	$(BIN)/python -m scripts.diagrams
 
 wheel: $(TO_CHECK) ## build the wheel and try it in a clean environment
 	$(BIN)/python scripts/check_wheel.py

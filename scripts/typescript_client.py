@@ -18,9 +18,10 @@ from scripts.documented_programs import program
 
 from sexton_http.describe.components import references
 from sexton_http.describe.openapi import PARAMETERS, make_document
+from sexton_http.error_codes.code import Shown
 from sexton_http.gateway.operations import Auth, Creates, Operation
 from sexton_http.identity.context import VERSION
-from sexton_http.problems import CODES, Shown
+from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
 
 ROOT: Final = Path(__file__).resolve().parent.parent

@@ -8,7 +8,8 @@ from sexton_client import ErrorCode
 from sexton_client.generated import operations
 from sexton_client.generated.codes import HINTS
 from sexton_client.messages import Operation
-from sexton_http.problems import CODES, Shown
+from sexton_http.error_codes.code import Shown
+from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
 from tests.house.survey import PACKAGES, ROOT, modules, relative, tree, wing_modules
 

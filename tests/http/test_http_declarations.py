@@ -13,6 +13,7 @@ from sexton_http import routes
 from sexton_http.describe.documents import make_documents
 from sexton_http.describe.openapi import make_document
 from sexton_http.describe.reference import PAGES
+from sexton_http.error_codes.code import Shown
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Gcra
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
@@ -21,7 +22,7 @@ from sexton_http.gateway.quart_mount import make_quart
 from sexton_http.gateway.safe_headers import ALWAYS
 from sexton_http.gateway.services import make_services
 from sexton_http.identity.context import HttpContext
-from sexton_http.problems import CODES, Shown
+from sexton_http.problems import CODES
 from sexton_http.routes.removed import PREFIXES, gone
 from sexton_http.routes.table import OPERATIONS
 from tests.worlds.http import HttpWorld

@@ -1,13 +1,15 @@
 """The table of codes, and the document that every refusal is."""
 
 from collections import Counter
+from html import escape
 
 import msgspec
 import pytest
 
 from sexton_actors.failure_codes import FAILURE_CODES
 from sexton_http.answers import Problem
-from sexton_http.problems import CODES, Code, Shown, Table
+from sexton_http.error_codes.code import Code, Shown, Table
+from sexton_http.problems import CODES
 from tests.http.printed_codes import CONTRACT, OURS, SPECIFICATION
 from tests.worlds.http import HttpWorld
 
@@ -33,7 +35,7 @@ def test_the_table_has_no_code_that_nobody_printed() -> None:
 
 
 def test_a_code_cannot_stand_in_the_table_twice() -> None:
-    row = Code("UZ-X-001", 400, "X", "X.", (Shown.ANSWER,))
+    row = Code("UZ-X-001", 400, "X", (Shown.ANSWER,), cause="X.", way_out="Do Y.", detail="x")
     with pytest.raises(ValueError, match="UZ-X-001"):
         Table([row, row])
 
@@ -76,9 +78,11 @@ def test_those_who_are_turned_away_together_are_not_asked_back_together() -> Non
     assert max(waits.values()) < 150
 
 
-async def test_the_page_of_codes_has_an_anchor_for_each(world: HttpWorld) -> None:
+async def test_the_page_of_codes_has_an_anchor_for_each_and_says_what_to_do(world: HttpWorld) -> None:
     page = await world.get("/docs/errors", None)
     assert page.headers["content-type"].startswith("text/html")
 
-    for code in CODES:
+    for code, row in CODES.items():
         assert f'id="{code}"' in page.text
+        first = row.way_out.split("`")[0]
+        assert escape(first) in page.text, code

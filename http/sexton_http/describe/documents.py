@@ -1,5 +1,6 @@
 """The pages that a server shows of itself: plain, small, and with nothing from elsewhere."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -87,9 +88,18 @@ def _route(operation: Operation) -> str:
 def _errors() -> str:
     rows = "".join(
         f'<tr id="{row.code}"><td><code>{row.code}</code></td><td>{row.status}</td>'
-        f"<td>{escape(row.title)}</td><td>{escape(row.cause)}</td>"
+        f"<td>{escape(row.title)}</td><td>{_text(row.cause)}</td><td>{_text(row.way_out)}</td>"
         f"<td>{', '.join(where.value for where in row.shown)}</td></tr>"
         for row in CODES.values()
     )
-    head = "<tr><th>Code</th><th>Status</th><th>Title</th><th>Means</th><th>Met in</th></tr>"
+    head = "<tr><th>Code</th><th>Status</th><th>Title</th><th>Means</th><th>What to do</th><th>Met</th></tr>"
     return f"<h1>Error codes</h1><table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _text(markdown: str) -> str:
+    """A sentence, of whose Markdown only code is used.
+
+    >>> _text("Wait for `Retry-After` & <go> on.")
+    'Wait for <code>Retry-After</code> &amp; &lt;go&gt; on.'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(markdown))

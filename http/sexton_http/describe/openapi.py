@@ -20,10 +20,11 @@ from sexton_http.describe.shared_answers import (
     own_codes,
 )
 from sexton_http.describe.tags import TAGS
+from sexton_http.error_codes.code import Shown
 from sexton_http.gateway.operations import MAX_SEQ, Auth, Creates, NoQuery, Operation, Wait, is_id
 from sexton_http.identity.context import VERSION
 from sexton_http.pages.form_actions import FORM_TYPE
-from sexton_http.problems import CODES, Shown
+from sexton_http.problems import CODES
 from sexton_storage.records.frames import PLACE
 
 REF: Final = "#/components/schemas/{name}"

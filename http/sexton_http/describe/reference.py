@@ -11,8 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from sexton_http.describe.openapi import make_document
+from sexton_http.error_codes.code import Shown
 from sexton_http.gateway.operations import Auth, Operation, Wait
-from sexton_http.problems import CODES, Shown
+from sexton_http.problems import CODES
 from sexton_http.routes.mcp.tools import make_tools, reference_page
 from sexton_http.routes.table import OPERATIONS
 
@@ -32,6 +33,8 @@ def errors_page() -> str:
         "Every answer from 400 on is a problem document (`application/problem+json`). `error_code` is one of",
         "these; `title` is the same for every occurrence of a code, `detail` says what happened here.",
         "A code is met in an answer, on an event that failed, in the activity stream, or at start-up.",
+        "Each has a page on the built site, with what to do, an example, and the routes that answer it;",
+        "a running server says what to do at `/docs/errors`, where `type` and `docs_uri` of an answer lead.",
         "",
         "| Code | Status | Title | Means | Met in |",
         "| --- | --- | --- | --- | --- |",
