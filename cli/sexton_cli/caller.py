@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TextIO
+from typing import TextIO
 
 import msgspec
 
@@ -16,10 +16,7 @@ from sexton_cli.exits import CONFIG, NO_PERMISSION, USAGE, Fault
 from sexton_cli.output import Output
 from sexton_cli.saved_sign_in import renew
 from sexton_cli.tokens import MAX_CHARS, Token, well_formed
-
-BASE_URL_VARIABLE: Final = "SEXTON_BASE_URL"
-TOKEN_VARIABLE: Final = "SEXTON_TOKEN"  # noqa: S105 - the name of a variable
-WORKSPACE_VARIABLE: Final = "SEXTON_WORKSPACE"
+from sexton_cli.variables import BASE_URL_VARIABLE, TOKEN_VARIABLE, WORKSPACE_VARIABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,11 @@ class Given:
     workspace: str | None = None
     token: str | None = field(default=None, repr=False)
     token_stdin: bool = False
-    as_json: bool = False
+    output: str = "table"
+
+    @property
+    def as_json(self) -> bool:
+        return self.output == "json"
 
 
 class Caller:
@@ -40,7 +41,7 @@ class Caller:
         self._given = given
         self._environ = environ
         self._stdin = stdin
-        self.output = Output(as_json=given.as_json)
+        self.output = Output(given.output)
 
     @cached_property
     def file(self) -> CredentialFile:
@@ -115,6 +116,12 @@ class Caller:
         """A client that bears the token."""
         lasting = self.kept.refresh_token is not None and self.token.value == self.kept.token
         with open_client(self.base_url, self.token.value, renew=self._renewed if lasting else None) as client:
+            yield client
+
+    @contextmanager
+    def nobody(self) -> Iterator[Client]:
+        """A client without a token, for what everybody may ask."""
+        with open_client(self.base_url, None) as client:
             yield client
 
     def _renewed(self) -> str:

@@ -1,12 +1,12 @@
 """Asks the server who the caller is."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sexton_cli.client import Client, Row, field, rows
-from sexton_cli.exits import FAILED, Fault
+from sexton_cli.exits import FAILED, USAGE, Fault
+from sexton_cli.id_parts import fits, is_part, meant
 from sexton_cli.tokens import Token
 
 WHOAMI: Final = "/v1/whoami"
@@ -14,7 +14,8 @@ WORKSPACES: Final = "/v1/tenants/me/workspaces"
 KEYS: Final = "/v1/api-keys"
 PAGE_SIZE: Final = 100
 MAX_PAGES: Final = 100
-ID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+SHOWN: Final = 10
+"""Ids that are named, of those that a part fits."""
 
 WORKSPACE: Final[Mapping[str, type]] = {"workspace_id": str, "name": str, "paused": bool}
 KEY: Final[Mapping[str, type]] = {"id": str, "key_name": str, "role": str, "active": bool}
@@ -75,12 +76,25 @@ def keys_of(client: Client) -> Iterator[Row]:
 
 
 def pick(items: Sequence[Row], wanted: str, *, id_key: str, name_key: str, listing: str) -> Row:
-    """The row of this id, else of this name. Raises Fault when there is none."""
+    """The row of this id, else of this name, else the one whose id has this part. Raises Fault."""
     for key, value in ((id_key, wanted.lower()), (name_key, wanted)):
         for row in items:
             if row[key] == value:
                 return row
-    raise Fault(f"there is none named {wanted!r}", f"'{listing}' shows them.", status=FAILED)
+    found = [row for row in items if is_part(wanted) and fits(wanted, row[id_key])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ambiguous(wanted, [f"{row[id_key]} ({row[name_key]})" for row in found])
+    way_out = f"{meant(wanted, (row[name_key] for row in items))}'{listing}' shows them."
+    raise Fault(f"there is none named {wanted!r}", way_out, status=FAILED)
+
+
+def ambiguous(wanted: str, found: Sequence[str]) -> Fault:
+    """What is said of a part that more than one id has."""
+    more = "" if len(found) <= SHOWN else f" and {len(found) - SHOWN} more"
+    what = f"{wanted!r} is a part of {len(found)} ids: {', '.join(found[:SHOWN])}{more}"
+    return Fault(what, "Give more of the one that you mean; ids differ most at their end.", status=USAGE)
 
 
 def pick_workspace(items: Sequence[Row], wanted: str) -> Row:
@@ -92,12 +106,3 @@ def workspace_in_use(items: Sequence[Row], *, given: str | None, kept: str | Non
     if given is not None:
         return pick_workspace(items, given)
     return next((row for row in items if row["workspace_id"] == kept), None)
-
-
-def is_id(text: str) -> bool:
-    """Whether the server is to be asked for this as an id.
-
-    >>> is_id("019363b0-0000-7000-8000-00000000ffff"), is_id("deadbeef" * 4)
-    (True, False)
-    """
-    return ID.fullmatch(text) is not None

@@ -9,7 +9,8 @@ from urllib.parse import quote, urlencode
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field, rows
 from sexton_cli.exits import FAILED, USAGE, Fault
-from sexton_cli.identity import is_id, pick_workspace, workspaces_of
+from sexton_cli.id_parts import fits, is_id, is_part, meant
+from sexton_cli.identity import ambiguous, pick_workspace, workspaces_of
 
 PAGE: Final = 100
 """Items that are asked for at once; every list of the server gives as many."""
@@ -39,7 +40,7 @@ def workspace_path(caller: Caller, client: Client) -> str:
 
 
 def agent_id(client: Client, workspace: str, wanted: str) -> str:
-    """The id of this name; the server itself says what it thinks of an id. Raises Fault."""
+    """The id of this name, or of which this is a part; the server itself judges a whole one. Raises Fault."""
     if is_id(wanted):
         return wanted.lower()
     # What can be no name could still be a pattern of names.
@@ -48,7 +49,14 @@ def agent_id(client: Client, workspace: str, wanted: str) -> str:
     for row in found:
         if row["name"] == wanted:
             return str(row["zombie_id"])
-    way_out = "'sexton agent list' shows the agents of the workspace."
+    known = list(islice(walk(client, f"{workspace}/zombies", {}, AGENT), 10 * PAGE))
+    alike = [row for row in known if is_part(wanted) and fits(wanted, row["zombie_id"])]
+    if len(alike) == 1:
+        return str(alike[0]["zombie_id"])
+    if alike:
+        raise ambiguous(wanted, [f"{row['zombie_id']} ({row['name']})" for row in alike])
+    asked = meant(wanted, (row["name"] for row in known))
+    way_out = f"{asked}'sexton agent list' shows the agents of the workspace."
     raise Fault(f"there is no agent named {wanted!r} here", way_out, status=FAILED)
 
 

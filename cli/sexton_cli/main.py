@@ -2,13 +2,14 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from io import TextIOWrapper
 
 import click
 
 from sexton_cli.commands.late_group import LateGroup
-from sexton_cli.commands.options import shared
-from sexton_cli.commands.table import COMMANDS
+from sexton_cli.commands.shared_options import shared
+from sexton_cli.commands.table import COMMANDS, NOUNS, SHORT_FORMS
 from sexton_cli.exits import FAILED, INTERRUPTED, OK
 
 PROGRAM = "sexton"
@@ -16,16 +17,40 @@ PROGRAM = "sexton"
 
 
 class Commands(LateGroup):
-    """All of them are found when they are called for."""
+    """All of them are found when they are called for; a noun is understood in singular and plural."""
 
-    late = COMMANDS
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        other = _other_number(cmd_name)
+        meant = other if other in NOUNS and cmd_name not in self.late else cmd_name
+        return super().get_command(ctx, meant)
+
+    def sections(self, ctx: click.Context) -> Sequence[tuple[str, Sequence[str]]]:
+        del ctx
+        return [("Nouns", list(NOUNS)), ("Short forms", list(SHORT_FORMS))]
+
+    def summary(self, name: str) -> str:
+        return f"sexton {' '.join(SHORT_FORMS[name])}" if name in SHORT_FORMS else super().summary(name)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def _other_number(name: str) -> str:
+    """The singular of a plural, the plural of a singular.
+
+    >>> _other_number("agents"), _other_number("key"), _other_number("memories")
+    ('agent', 'keys', 'memory')
+    """
+    if name.endswith("ies"):
+        return f"{name.removesuffix('ies')}y"
+    return name.removesuffix("s") if name.endswith("s") else f"{name}s"
+
+
+@click.group(cls=Commands, late=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sexton", prog_name="sexton")
 @shared
 def cli() -> None:
-    """Agents that sleep until an event wakes them."""
+    """Agents that sleep until an event wakes them.
+
+    A command is a noun and a verb: sexton agent list, sexton event send.
+    """
 
 
 def main() -> None:

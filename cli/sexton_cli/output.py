@@ -1,4 +1,4 @@
-"""Says what came of a command: a table for a person, one JSON document for a program."""
+"""Says what came of a command: a table for a person, a document or names for a program."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-import msgspec
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
 from sexton_cli.exits import printable
+from sexton_cli.formats import names_in, shown_once, spelled, spelled_item
 
 PIPE_COLUMNS: Final = 1000
 """A file has no edge: nothing that is read by a program is folded."""
@@ -38,22 +38,38 @@ class Column(NamedTuple):
 class Output:
     """Standard output holds the answer and nothing else; all other words go to standard error."""
 
-    def __init__(self, *, as_json: bool) -> None:
-        self.as_json = as_json
+    def __init__(self, form: str = "table") -> None:
+        self._form = form
+        self.as_json = form != "table"
+        """Whether a document is asked for, in whichever spelling."""
         width = None if sys.stdout.isatty() else PIPE_COLUMNS
         self._console = Console(highlight=False, width=width, soft_wrap=False)
 
     def document(self, value: Any) -> None:
-        """For ``--json``: one document, indented for who looks at it all the same."""
-        # JSON is UTF-8, whatever the locale is.
-        sys.stdout.flush()
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        """The whole answer as it was asked for: as JSON, as YAML, or only the names in it."""
+        if self._form == "name":
+            self._names(value)
+            return
+        self._write(spelled(value, self._form))
 
     def item(self, value: Any) -> None:
-        """For ``--json`` of what goes on for long: one document a line, written at once."""
-        sys.stdout.flush()
-        sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+        """The same of what goes on for long, written at once: as JSON a line, as YAML a document."""
+        if self._form == "name":
+            self._names(value)
+        else:
+            self._write(spelled_item(value, self._form))
         sys.stdout.buffer.flush()
+
+    def _names(self, value: Any) -> None:
+        for name in names_in(value):
+            self.say(name)
+        for field, shown in shown_once(value).items():
+            self.note(f"{field}: {shown}")
+
+    def _write(self, raw: bytes) -> None:
+        # Both are UTF-8, whatever the locale is.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(raw)
 
     def piece(self, text: str) -> None:
         """A part of a text that is still being written; it keeps its lines, and steers no terminal."""
@@ -77,6 +93,22 @@ class Output:
         self._console.print(Text(title, style="bold"), soft_wrap=True)
         for line in lines:
             self._console.print(Text(line), soft_wrap=True)
+
+    def thing(self, document: Any, facts: Mapping[str, Any] | str) -> None:
+        """One thing: its document, or what of it a person is told, as facts or as a sentence."""
+        if self.as_json:
+            self.document(document)
+        elif isinstance(facts, str):
+            self.say(facts)
+        else:
+            self.facts(facts)
+
+    def listing(self, document: Any, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
+        """Many things: their document, or a table."""
+        if self.as_json:
+            self.document(document)
+        else:
+            self.table(columns, rows)
 
     def facts(self, facts: Mapping[str, Any]) -> None:
         """Names and values, one a line; what is not known is left out."""

@@ -7,8 +7,10 @@ from typing import Final
 
 import click
 
+from sexton_cli.commands.table import SHORT_FORMS
 from sexton_cli.exits import MEANINGS
 from sexton_cli.main import cli
+from sexton_cli.operations import COMMAND_OF, WITHOUT, WITHOUT_PATHS, WITHOUT_TAGS
 
 MADE: Final = (
     "<!-- Made by `python -m sexton_cli.reference docs/reference`: change the commands, not this page. -->"
@@ -47,9 +49,41 @@ def cli_page() -> str:
         "`--token-stdin` asks for that, then from what `sexton login` has kept for this very server.",
         "`sexton login` itself reads a standard input that is no terminal without being asked.",
         "",
+        "A noun is followed by a verb. It is understood in singular and plural, `sexton agents list` too.",
+        "",
+        "`--output` (`-o`) says how the answer is written: as a `table`, as `json` or `yaml`, or only the",
+        "`name` of each thing, a line each: its name where commands take that, else its id. What an answer",
+        "shows once, such as a key, then goes to standard error.",
+        "",
+        "Every command that is about an agent takes `--agent NAME`. Where its usage has AGENT as the first",
+        "word, the name may stand there instead.",
+        "",
+        "For an id, its beginning or its end will do, from six digits on and where it fits one thing only of",
+        "the newest thousand. Ids of one minute begin alike: take the end.",
+        "",
+        "## Short forms",
+        "",
+        "| Short | For |",
+        "| --- | --- |",
+        *(f"| `sexton {word}` | `sexton {' '.join(path)}` |" for word, path in SHORT_FORMS.items()),
+        "",
         "## Commands",
         "",
         *_commands(root),
+        "## Operations and their commands",
+        "",
+        "| Operation | Command |",
+        "| --- | --- |",
+        *(f"| `{name}` | `sexton {words}` |" for name, words in sorted(COMMAND_OF.items())),
+        "",
+        "These have none:",
+        "",
+        "| Operation | Why |",
+        "| --- | --- |",
+        *(f"| `{name}` | {why} |" for name, why in sorted(WITHOUT.items())),
+        *(f"| those of *{tag}* | {why} |" for tag, why in WITHOUT_TAGS.items()),
+        *(f"| others below `{path}` | {why} |" for path, why in WITHOUT_PATHS.items()),
+        "",
         "## Exit statuses",
         "",
         "| Status | Meaning |",
@@ -76,6 +110,8 @@ def _commands(parent: click.Context) -> Iterator[str]:
     if not isinstance(group, click.Group):
         return
     for name in group.list_commands(parent):
+        if group is cli and name in SHORT_FORMS:
+            continue
         command = group.get_command(parent, name)
         if command is None:
             continue

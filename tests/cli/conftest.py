@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.fakes.example_server import ExampleServer, signed_in_to
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell
 
@@ -29,3 +30,11 @@ def shell(server: ServerProcess, tmp_path: Path) -> Shell:
 def bare_shell(tmp_path: Path) -> Shell:
     """The same for a person who knows of no server."""
     return Shell(tmp_path)
+
+
+@pytest.fixture
+def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExampleServer:
+    """A server without a process, for commands that are called in this one."""
+    server = ExampleServer()
+    signed_in_to(server, tmp_path, monkeypatch)
+    return server

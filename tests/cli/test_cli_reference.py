@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from sexton_cli.commands.table import SHORT_FORMS
 from sexton_cli.exits import MEANINGS
 from sexton_cli.main import cli
 from sexton_cli.reference import cli_page
@@ -19,7 +20,8 @@ def test_the_reference_is_up_to_date() -> None:
 def test_every_command_stands_there_with_a_sentence() -> None:
     page = cli_page()
     for path, command in commands(click.Context(cli, info_name="sexton")):
-        assert f"### {path}\n" in page
+        words = path.removeprefix("sexton ")
+        assert (f"| `{path}` | `sexton " if words in SHORT_FORMS else f"### {path}\n") in page
         assert (command.help or "").partition("\n")[0].endswith("."), path
 
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from sexton_cli.commands.late_group import LateGroup
-from sexton_cli.commands.table import AGENT_COMMANDS, COMMANDS
+from sexton_cli.commands.table import COMMANDS, VERBS
 from sexton_cli.main import cli
 from tests.thorough import THOROUGH
 from tests.worlds.shell import Shell
@@ -21,18 +21,37 @@ HEAVY = frozenset(
     {
         "asyncpg",
         "cryptography",
+        "httpx2",
         "hypercorn",
+        "msgspec",
         "pykka",
         "quart",
+        "rich",
         "sexton_actors",
         "sexton_engine",
         "sexton_http",
         "sexton_storage",
         "trio",
         "uvloop",
+        "yaml",
     }
 )
 """What only servers, runners and single commands need."""
+CLIENT = frozenset({"httpx2", "msgspec", "rich", "yaml"})
+"""What single commands need, and not to say what they take."""
+MODULES = 24
+"""As many as help may import beside click, orjson and what they import: a client would be 150 more."""
+COUNT_MODULES = """
+import sys
+import click, orjson
+before = len(sys.modules)
+from sexton_cli.main import main
+sys.argv = ["sexton", "--help"]
+try:
+    main()
+finally:
+    print(len(sys.modules) - before, file=sys.stderr)
+"""
 COUNT = """
 import sys
 from sexton_cli.main import main
@@ -63,7 +82,14 @@ def test_help_needs_no_server(words: tuple[str, ...]) -> None:
 
     assert said
     assert packages & HEAVY == frozenset()
-    assert "httpx2" in packages  # The list is of packages indeed.
+    assert "click" in packages  # The list is of packages indeed.
+
+
+def test_help_imports_few_modules() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", COUNT_MODULES], capture_output=True, text=True, check=True, env={}, timeout=60
+    )
+    assert int(ended.stderr) <= MODULES
 
 
 def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> None:
@@ -74,13 +100,13 @@ def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> N
         assert command is not None
         assert entry.summary == command.get_short_help_str(limit=1_000), name
         assert f"  {name} " in said
-    agent = cli.get_command(context, "agent")
-    assert isinstance(agent, LateGroup)
-
-    for name, entry in AGENT_COMMANDS.items():
-        command = agent.get_command(click.Context(agent, parent=context), name)
-        assert command is not None
-        assert entry.summary == command.get_short_help_str(limit=1_000), name
+    for noun, verbs in VERBS.items():
+        group = cli.get_command(context, noun)
+        assert isinstance(group, LateGroup)
+        for name, entry in verbs.items():
+            command = group.get_command(click.Context(group, parent=context), name)
+            assert command is not None
+            assert entry.summary == command.get_short_help_str(limit=1_000), (noun, name)
 
 
 @pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
@@ -102,12 +128,12 @@ def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("sexton ag", ["plain,agent"]),
+        ("sexton ag", ["plain,agent", "plain,agent-key"]),
         (
             "sexton s",
             [
-                *("plain,serve", "plain,sign-in-link", "plain,sign-ins", "plain,session", "plain,steer"),
-                *("plain,schedule", "plain,settings"),
+                *("plain,server", "plain,score", "plain,scoring", "plain,schedule", "plain,session"),
+                *("plain,sign-ins", "plain,serve", "plain,sign-in-link", "plain,steer", "plain,settings"),
             ],
         ),
         ("sexton agent in", ["plain,init", "plain,install"]),
@@ -120,7 +146,7 @@ def test_what_is_begun_is_completed(words: str, expected: list[str]) -> None:
     said, packages = imported(_SEXTON_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(count))
 
     assert said.splitlines() == expected
-    assert packages & (HEAVY - {"sexton_actors", "sexton_storage"}) == frozenset()
+    assert packages & (HEAVY - CLIENT - {"sexton_actors", "sexton_storage"}) == frozenset()
 
 
 def test_the_first_word_is_completed_without_importing_any_command() -> None:

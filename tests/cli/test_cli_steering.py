@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner, Result
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller, Given
 from sexton_cli.commands import event
 from sexton_cli.commands.events import follow_to_the_end
@@ -31,7 +32,7 @@ def ended(**more: Any) -> httpx2.Response:
 
 
 def steer(server: Server, *, as_json: bool = False) -> Any:
-    caller = Caller(Given(as_json=as_json), {}, None)
+    caller = Caller(Given(output="json" if as_json else "table"), {}, None)
     return follow_to_the_end(caller, server.client, PATH, {"message": "hello"}, sleep=server.sleep)
 
 
@@ -105,7 +106,7 @@ def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pyte
     }
     server = Server(httpx2.Response(200, json=found))
     monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
-    monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
+    monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")
     shown = CliRunner().invoke(event.event, ["show", "e"])
 
     assert "status   agent_error (agent_run)" in shown.output
@@ -119,7 +120,7 @@ def test_it_is_said_why_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"event_id": "e", "status": "received", "says": reason["says"], "reasons": [reason], "place": 3}
     server = Server(httpx2.Response(200, json=found))
     monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
-    monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
+    monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")
     said = CliRunner().invoke(event.event, ["why", "e"])
 
     assert "None of 4 runners has gpu." in said.output
@@ -129,7 +130,7 @@ def test_it_is_said_why_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def waited(monkeypatch: pytest.MonkeyPatch, server: Server, *words: str) -> Result:
     monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
-    monkeypatch.setattr(event, "workspace_path", lambda *_: "/v1/workspaces/w")
+    monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")
     return CliRunner().invoke(event.event, ["wait", "e", *words])
 
 

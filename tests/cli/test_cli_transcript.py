@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.commands import transcript
 from tests.cli.test_cli_streams import Server
@@ -27,7 +28,7 @@ def page(*items: dict[str, Any], cursor: str | None = None, **changes: Any) -> h
 
 @pytest.fixture(name="ran")
 def _ran(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(transcript, "workspace_path", lambda *_: f"/v1/workspaces/{WORKSPACE}")
+    monkeypatch.setattr(short_ids, "workspace_path", lambda *_: f"/v1/workspaces/{WORKSPACE}")
 
     def run(server: Server, *words: str) -> Any:
         monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))

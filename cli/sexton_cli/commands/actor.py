@@ -9,7 +9,10 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field, rows
+from sexton_cli.commands.command import command
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.table import ACTOR as VERBS
 from sexton_cli.lookups import segment
 from sexton_cli.output import Column
 from sexton_cli.top import walk
@@ -70,7 +73,7 @@ SERVERS: Final = (
 )
 
 
-@click.command()
+@command()
 @click.argument("kind", required=False)
 @NODE
 @WORKER
@@ -95,9 +98,9 @@ def tree(caller: Caller, *, kind: str | None, node: UUID | None, worker: int | N
     output.note(_where(seen))
 
 
-@click.group()
+@noun(late=VERBS)
 def actor() -> None:
-    """Show one actor and what it handles; restart or stop it; for platform admins."""
+    """Show the actors of a server and what one handles; restart or stop it; for platform admins."""
 
 
 @actor.command()

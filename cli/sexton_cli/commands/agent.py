@@ -9,9 +9,10 @@ import msgspec
 from sexton_actors.manifest.parse import Reading
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
-from sexton_cli.commands.late_group import LateGroup
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.commands.table import AGENT_COMMANDS
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.exits import FAILED, OK
 from sexton_cli.lookups import AGENT, agent_id, agent_path, first_of, walk, workspace_path
 from sexton_cli.manifests import Files
@@ -32,13 +33,7 @@ COLUMNS = (
 )
 
 
-class _AgentCommands(LateGroup):
-    """To write and to try an agent takes a server's packages; the rest does not."""
-
-    late = AGENT_COMMANDS
-
-
-@click.group(cls=_AgentCommands)
+@noun(late=AGENT_COMMANDS)
 def agent() -> None:
     """Write, try, install, update, check, look at, stop and delete agents."""
 
@@ -93,7 +88,11 @@ def install(caller: Caller, *, folder: Path) -> None:
 @agent.command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option(
-    "--agent", "wanted", metavar="NAME", help="The agent's name or id, if DIR gives it another name."
+    "--agent",
+    "wanted",
+    metavar="NAME",
+    type=AGENT_WORD,
+    help="The agent's name or id, if DIR gives it another name.",
 )
 @calling
 def update(caller: Caller, *, folder: Path, wanted: str | None) -> None:
@@ -146,7 +145,7 @@ def list_(caller: Caller, *, status: str | None, name: str | None) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.option("--files", is_flag=True, help="Print SKILL.md and TRIGGER.md as they are installed.")
 @calling
 def show(caller: Caller, *, name: str, files: bool) -> None:
@@ -187,7 +186,7 @@ def show(caller: Caller, *, name: str, files: bool) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @calling
 def status(caller: Caller, *, name: str) -> None:
     """Say how the agent of this NAME or id does: trust, last event, what waits for a person."""
@@ -222,7 +221,7 @@ def status(caller: Caller, *, name: str) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @calling
 def stop(caller: Caller, *, name: str) -> None:
     """Let the agent finish what it does and take nothing new; its events wait."""
@@ -230,7 +229,7 @@ def stop(caller: Caller, *, name: str) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @calling
 def resume(caller: Caller, *, name: str) -> None:
     """Let a stopped or paused agent go on."""
@@ -238,7 +237,7 @@ def resume(caller: Caller, *, name: str) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @yes
 @calling
 def kill(caller: Caller, *, name: str, yes: bool) -> None:
@@ -248,7 +247,7 @@ def kill(caller: Caller, *, name: str, yes: bool) -> None:
 
 
 @agent.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @yes
 @calling
 def delete(caller: Caller, *, name: str, yes: bool) -> None:
@@ -261,6 +260,18 @@ def delete(caller: Caller, *, name: str, yes: bool) -> None:
         caller.output.document({"zombie_id": path.rpartition("/")[2], "deleted": True})
         return
     caller.output.say(f"Deleted agent {name}.")
+
+
+@agent.command("approval-token")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
+@yes
+@calling
+def approval_token(caller: Caller, *, name: str, yes: bool) -> None:
+    """Give an agent another approval token and show it, this once; the old one is out at once."""
+    sure(caller, f"Give agent {name} another approval token?", yes=yes)
+    with caller.client() as client:
+        made = client.post(f"{agent_path(caller, client, name)}/approval-token", {})
+    caller.output.thing(made, field(made, "approval_token", str))
 
 
 def _change(caller: Caller, name: str, wanted: str) -> None:

@@ -7,7 +7,9 @@ import click
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
 from sexton_cli.commands.agent_versions import version_number
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.lookups import agent_path
 from sexton_cli.output import Column, dollars, moment
 
@@ -22,13 +24,13 @@ COLUMNS: Final = (
 NANOS: Final = 1_000_000_000
 
 
-@click.group()
+@noun()
 def canary() -> None:
     """Try a version of an agent's files on a share of its events; promote or withdraw it."""
 
 
 @canary.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.argument("version")
 @click.option("--share", required=True, type=click.IntRange(1, 99), metavar="PERCENT", help="Of its events.")
 @click.option(
@@ -68,7 +70,7 @@ def start(caller: Caller, *, name: str, version: str, share: int, **bounds: Any)
 
 
 @canary.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @calling
 def status(caller: Caller, *, name: str) -> None:
     """Show the newest trial of an agent: how it goes or ended, and what came of both sides' runs."""
@@ -83,7 +85,7 @@ def status(caller: Caller, *, name: str) -> None:
 
 
 @canary.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @yes
 @calling
 def promote(caller: Caller, *, name: str, yes: bool) -> None:
@@ -94,7 +96,7 @@ def promote(caller: Caller, *, name: str, yes: bool) -> None:
 
 
 @canary.command()
-@click.argument("name")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the trial.")
 @calling
 def withdraw(caller: Caller, *, name: str, reason: str) -> None:

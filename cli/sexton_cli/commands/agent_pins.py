@@ -7,14 +7,16 @@ import click
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
 from sexton_cli.commands.agent_versions import id_of_version, version_number
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.lookups import agent_id, workspace_path
 
 ACTIVE: Final = "config_revision"
 
 
-@click.command()
-@click.argument("name")
+@command()
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.argument("version", required=False)
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is kept with the pin.")
 @yes
@@ -38,8 +40,8 @@ def pin(caller: Caller, *, name: str, version: str | None, reason: str, yes: boo
     caller.output.say(f"Agent {name} stays at version {number}, whatever files it is given.")
 
 
-@click.command()
-@click.argument("name")
+@command()
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.option("--stay", is_flag=True, help="Leave the version active that it was pinned to.")
 @calling
 def unpin(caller: Caller, *, name: str, stay: bool) -> None:

@@ -12,6 +12,7 @@ import trio
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_cli.caller import Caller
 from sexton_cli.catalogue import load_catalogue
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.data_folder import default_data
 from sexton_cli.exits import FAILED, INTERRUPTED, Fault, first_of
@@ -33,7 +34,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@command()
 @click.argument("name")
 @click.option(
     "--runtime",
@@ -77,7 +78,7 @@ class _Words:
     out: Path | None
 
 
-@click.command()
+@command()
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--event", type=FILE, help="What its sender sends: the body of a webhook, or a message.")
 @click.option("--message", metavar="TEXT", help="Wake it with a person's message instead.")

@@ -4,9 +4,11 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.exits import USAGE, Fault
-from sexton_cli.identity import is_id
+from sexton_cli.id_parts import is_id
 from sexton_cli.lookups import agent_id, walk, with_query, workspace_path
 from sexton_cli.output import Column, moment
 
@@ -19,8 +21,8 @@ COLUMNS = (
 )
 
 
-@click.command()
-@click.argument("name")
+@command()
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @calling
 def versions(caller: Caller, *, name: str) -> None:
     """List the versions of an agent's files, newest first."""
@@ -34,8 +36,8 @@ def versions(caller: Caller, *, name: str) -> None:
     caller.output.table(COLUMNS, [{**row, "created": moment(row.get("created_at"))} for row in rows])
 
 
-@click.command()
-@click.argument("name")
+@command()
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.argument("version")
 @click.option("--against", metavar="VERSION", help="Compare with this one. [default: the active one]")
 @click.option("--files", is_flag=True, help="Print its SKILL.md and TRIGGER.md, and compare nothing.")
@@ -57,8 +59,8 @@ def diff(caller: Caller, *, name: str, version: str, against: str | None, files:
         caller.output.say("The files are the same.")
 
 
-@click.command(name="roll-back")
-@click.argument("name")
+@command(name="roll-back")
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.argument("version")
 @yes
 @calling

@@ -12,6 +12,7 @@ import msgspec
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, field
+from sexton_cli.commands.command import Command
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.declared.folder import Folder, Unreadable, find_folders, read_folder
 from sexton_cli.declared.forms import json_schema
@@ -20,7 +21,8 @@ from sexton_cli.declared.secrets_file import write_made
 from sexton_cli.declared.session import Rules, Seen, Session, adopts
 from sexton_cli.declared.three_way import Verb
 from sexton_cli.exits import FAILED, OK, USAGE, Fault
-from sexton_cli.identity import is_id, workspaces_of
+from sexton_cli.id_parts import is_id
+from sexton_cli.identity import workspaces_of
 from sexton_cli.lookups import workspace_path
 
 CHANGES: Final = 2
@@ -31,7 +33,7 @@ class _WrongWord(click.UsageError):
     exit_code = FAILED
 
 
-class _Command(click.Command):
+class _Command(Command):
     """A wrong word ends with 1, so that a script can take 2 for changes and nothing else."""
 
     def make_context(

@@ -5,9 +5,12 @@ import orjson
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
-from sexton_cli.lookups import agent_id, first_of, segment, walk, workspace_path
+from sexton_cli.commands.words import AGENT_WORD, APPROVAL_WORD
+from sexton_cli.lookups import agent_id, first_of, walk, workspace_path
 from sexton_cli.output import Column, moment, span
+from sexton_cli.short_ids import APPROVAL, path_of
 
 GATE = {"gate_id": str, "status": str}
 COLUMNS = (
@@ -28,7 +31,7 @@ DECIDED_SHOWN = 100
 """The last decisions, of as many as there may be."""
 
 
-@click.group()
+@noun()
 def approvals() -> None:
     """List, show, approve and deny what agents ask people for."""
 
@@ -41,7 +44,7 @@ def approvals() -> None:
     show_default=True,
     help="Only these.",
 )
-@click.option("--agent", metavar="NAME", help="Only of this agent.")
+@click.option("--agent", metavar="NAME", type=AGENT_WORD, help="Only of this agent.")
 @click.option("--kind", "gate_kind", help="Only of this kind.")
 @click.option(
     "--decided", is_flag=True, help=f"The last {DECIDED_SHOWN} decisions, newest first, of any status."
@@ -84,12 +87,12 @@ def _shown(row: Row) -> dict[str, object]:
 
 
 @approvals.command()
-@click.argument("approval")
+@click.argument("approval", type=APPROVAL_WORD)
 @calling
 def show(caller: Caller, *, approval: str) -> None:
     """Show the APPROVAL of this id with all that the agent says for it."""
     with caller.client() as client:
-        gate = client.get(f"{workspace_path(caller, client)}/approvals/{segment(approval)}")
+        gate = client.get(path_of(caller, client, APPROVAL, approval))
     if caller.output.as_json:
         caller.output.document(gate)
         return
@@ -126,7 +129,7 @@ def show(caller: Caller, *, approval: str) -> None:
 
 
 @approvals.command()
-@click.argument("approval")
+@click.argument("approval", type=APPROVAL_WORD)
 @click.option("--reason", default="", help="The reason, for the agent; at most 4096 characters.")
 @calling
 def approve(caller: Caller, *, approval: str, reason: str) -> None:
@@ -135,7 +138,7 @@ def approve(caller: Caller, *, approval: str, reason: str) -> None:
 
 
 @approvals.command()
-@click.argument("approval")
+@click.argument("approval", type=APPROVAL_WORD)
 @click.option("--reason", default="", help="The reason, for the agent; at most 4096 characters.")
 @calling
 def deny(caller: Caller, *, approval: str, reason: str) -> None:
@@ -145,7 +148,7 @@ def deny(caller: Caller, *, approval: str, reason: str) -> None:
 
 def _resolve(caller: Caller, approval: str, verb: str, reason: str) -> None:
     with caller.client() as client:
-        path = f"{workspace_path(caller, client)}/approvals/{segment(approval)}:{verb}"
+        path = f"{path_of(caller, client, APPROVAL, approval)}:{verb}"
         outcome = client.post(path, {"reason": reason})
     if caller.output.as_json:
         caller.output.document(outcome)

@@ -12,6 +12,7 @@ import msgspec
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import CONFIG, FAILED, PROTOCOL, USAGE, Fault
 from sexton_cli.lookups import first_of, workspace_path
@@ -50,7 +51,7 @@ class _Exported(msgspec.Struct, frozen=True):
     hash: str
 
 
-@click.group()
+@noun()
 def audit() -> None:
     """Show, export and verify the log of who changed what; for admins."""
 

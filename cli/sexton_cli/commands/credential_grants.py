@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import click
-
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client
 from sexton_cli.commands.grant_decisions import add_decisions, add_list
+from sexton_cli.commands.late_group import noun
 from sexton_cli.lookups import agent_path, segment
 from sexton_cli.output import Column
 
@@ -21,7 +20,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@noun()
 def grants() -> None:
     """List, approve, deny and revoke the lending of credentials to agents."""
 

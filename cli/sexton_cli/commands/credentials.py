@@ -10,6 +10,7 @@ import orjson
 
 from sexton_cli.caller import Caller
 from sexton_cli.commands import credential_grants
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
 from sexton_cli.lookups import segment, walk, workspace_path
@@ -26,7 +27,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@noun()
 def credentials() -> None:
     """List, set, delete and lend the workspace's credentials, and keep the key of its model provider."""
 

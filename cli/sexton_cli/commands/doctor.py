@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.doctor_checks import Check, State, check_all, verdict
 from sexton_cli.exits import OK
@@ -14,7 +15,7 @@ MARKS: Final = {State.OK: "ok", State.WARN: "warn", State.FAIL: "FAIL", State.SK
 NAME_COLUMNS: Final = 12
 
 
-@click.command()
+@command()
 @calling
 def doctor(caller: Caller) -> None:
     """Check server, clock, token, workspace, and this machine's sandbox and database.

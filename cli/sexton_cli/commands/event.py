@@ -1,4 +1,4 @@
-"""``sexton event``: shows one event whole, says why it waits, and waits for its end."""
+"""``sexton event``: shows one event whole, says why it waits, and waits for its end; other verbs are late."""
 
 import math
 import time
@@ -9,10 +9,13 @@ import orjson
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.table import VERBS
+from sexton_cli.commands.words import EVENT_WORD
 from sexton_cli.exits import FAILED, Fault
-from sexton_cli.lookups import segment, workspace_path
 from sexton_cli.output import Column, dollars, moment
+from sexton_cli.short_ids import EVENT, path_of
 
 LEASES: Final = (
     Column("attempt", "ATTEMPT"),
@@ -32,18 +35,18 @@ WAIT_MS: Final = 20_000
 """How long one call waits; the server lets it be 30 s."""
 
 
-@click.group()
+@noun(late=VERBS["event"])
 def event() -> None:
-    """Show one event whole, say why it waits, or wait for its end."""
+    """List, send, show, watch, replay and cancel events; say why one waits, or wait for its end."""
 
 
 @event.command()
-@click.argument("event")
+@click.argument("event", type=EVENT_WORD)
 @calling
 def show(caller: Caller, *, event: str) -> None:
     """Show the EVENT of this id: its request, its answer and its evidence, however long they are."""
     with caller.client() as client:
-        found = client.get(f"{workspace_path(caller, client)}/events/{segment(event)}")
+        found = client.get(path_of(caller, client, EVENT, event))
     if caller.output.as_json:
         caller.output.document(found)
         return
@@ -69,12 +72,12 @@ def show(caller: Caller, *, event: str) -> None:
 
 
 @event.command()
-@click.argument("event")
+@click.argument("event", type=EVENT_WORD)
 @calling
 def why(caller: Caller, *, event: str) -> None:
     """Say why the EVENT of this id waits, what to do about it, and when it may start."""
     with caller.client() as client:
-        found = client.get(f"{workspace_path(caller, client)}/events/{segment(event)}/why")
+        found = client.get(f"{path_of(caller, client, EVENT, event)}/why")
     if caller.output.as_json:
         caller.output.document(found)
         return
@@ -93,7 +96,7 @@ def why(caller: Caller, *, event: str) -> None:
 
 
 @event.command()
-@click.argument("event")
+@click.argument("event", type=EVENT_WORD)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0),
@@ -105,7 +108,7 @@ def wait(caller: Caller, *, event: str, timeout: float | None) -> None:
     """Wait until the EVENT of this id has ended, and say how; fails unless it was processed."""
     give_up_at = math.inf if timeout is None else time.monotonic() + timeout
     with caller.client() as client:
-        path = f"{workspace_path(caller, client)}/events/{segment(event)}"
+        path = path_of(caller, client, EVENT, event)
         while True:
             left_ms = (give_up_at - time.monotonic()) * 1000
             found = client.get(f"{path}?wait_ms={int(max(0, min(WAIT_MS, left_ms)))}")

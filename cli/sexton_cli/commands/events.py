@@ -10,16 +10,21 @@ from urllib.parse import urlencode
 
 import click
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
+from sexton_cli.commands.command import command
 from sexton_cli.commands.jobs import begin, document_of
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import AGENT_WORD, EVENT_WORD
 from sexton_cli.exits import FAILED, USAGE, Fault
 from sexton_cli.file_uploads import send_files
-from sexton_cli.lookups import agent_path, segment, workspace_path
+from sexton_cli.lookups import agent_path, workspace_path
 from sexton_cli.output import Column, dollars, moment
 from sexton_cli.paged_lists import PagedList, paged
+from sexton_cli.short_ids import path_of
 from sexton_cli.streams import OPENED, Follower, Frame, spell, spell_connection
 
 STATUSES: Final = (
@@ -48,13 +53,13 @@ COLUMNS = (
 )
 
 
-@click.group("events", cls=ListingGroup)
+@noun("events", cls=ListingGroup)
 def events() -> None:
     """List events, newest first; replay or cancel many of them."""
 
 
 @events.command("list")
-@click.argument("agent", required=False)
+@click.argument("agent", type=AGENT_WORD, required=False)
 @click.option(
     "--actor", metavar="GLOB", help="Only events from this source: webhook:github, steer:*, cron:*."
 )
@@ -87,8 +92,8 @@ def _shown(row: Row, names: Mapping[str, str]) -> Row:
 _EVENTS: Final = PagedList("events", EVENT, COLUMNS, _shown)
 
 
-@click.command()
-@click.argument("agent", required=False)
+@command()
+@click.argument("agent", type=AGENT_WORD, required=False)
 @click.option("--from", "last_id", metavar="ID", help="Begin after this frame; 0: with an agent's oldest.")
 @click.option("--count", type=click.IntRange(1), help="End after this many frames.")
 @click.option("--filter", "q", metavar="FILTER", help=f"{FILTER_HELP} Of a workspace.")
@@ -121,8 +126,8 @@ def _frames(client: Client, path: str, caller: Caller, last_id: str | None) -> I
 # --- messages -----------------------------------------------------------------------------------------------
 
 
-@click.command()
-@click.argument("agent")
+@command()
+@click.argument("agent", type=AGENT_WORD)
 @click.argument("message", required=False)
 @click.option("--no-wait", is_flag=True, help="Only send it; print the event's id.")
 @click.option(
@@ -226,8 +231,8 @@ def _tell(caller: Caller, frame: Frame) -> None:
 # --- again, or not at all -----------------------------------------------------------------------------------
 
 
-@click.command()
-@click.argument("event")
+@command()
+@click.argument("event", type=EVENT_WORD)
 @click.option("--request", metavar="JSON", help="What the new event asks, in place of what the old one did.")
 @click.option("--merge", metavar="JSON", help="What is merged into the old request; null takes away.")
 @click.option("--version", type=click.IntRange(1), help=f"{VERSION_HELP} 'sexton agent versions' lists them.")
@@ -248,8 +253,8 @@ def replay(
     caller.output.say(field(made, "event_id", str))
 
 
-@click.command()
-@click.argument("event")
+@command()
+@click.argument("event", type=EVENT_WORD)
 @calling
 def cancel(caller: Caller, *, event: str) -> None:
     """Cancel the EVENT of this id; one that runs is stopped."""
@@ -297,4 +302,4 @@ def cancel_many(caller: Caller, *, picked: str, dry_run: bool, rate: int | None)
 
 def _act(caller: Caller, event_id: str, verb: str, body: Row | None = None) -> Row:
     with caller.client() as client:
-        return client.post(f"{workspace_path(caller, client)}/events/{segment(event_id)}/{verb}", body or {})
+        return client.post(f"{path_of(caller, client, short_ids.EVENT, event_id)}/{verb}", body or {})

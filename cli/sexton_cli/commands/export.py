@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.declared.export import check_secrets, declaration_of, write_folder
 from sexton_cli.declared.live import LiveReader
@@ -14,7 +15,7 @@ from sexton_cli.lookups import workspace_path
 UNFIT = re.compile("[^a-z0-9]+")
 
 
-@click.command()
+@command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--name", help="What the folder is to be called. [default: after the workspace]")
 @click.option(

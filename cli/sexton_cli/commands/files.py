@@ -13,10 +13,13 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import EVENT_WORD
 from sexton_cli.exits import CONFIG, FAILED, PROTOCOL, Fault
 from sexton_cli.lookups import first_of, segment, workspace_path
 from sexton_cli.output import Column, moment
+from sexton_cli.short_ids import EVENT, id_in
 
 FILE: Final = {"artefact_id": str, "name": str, "attempt": int, "size": int, "sha256": str}
 MOST: Final = 10_000
@@ -30,18 +33,19 @@ COLUMNS: Final = (
 )
 
 
-@click.group()
+@noun()
 def files() -> None:
     """List, get and delete the files that an event's runs left."""
 
 
 @files.command(name="list")
-@click.argument("event")
+@click.argument("event", type=EVENT_WORD)
 @calling
 def list_files(caller: Caller, *, event: str) -> None:
     """List the files that the runs of the EVENT of this id left."""
     with caller.client() as client:
-        found = _files(client, workspace_path(caller, client), event)
+        workspace = workspace_path(caller, client)
+        found = _files(client, workspace, event)
     if caller.output.as_json:
         caller.output.document({"items": found})
         return
@@ -49,7 +53,7 @@ def list_files(caller: Caller, *, event: str) -> None:
 
 
 @files.command()
-@click.argument("event")
+@click.argument("event", type=EVENT_WORD)
 @click.argument("name")
 @click.option(
     "--attempt", type=click.IntRange(1), help="The one of this attempt. [default: the last that has it]"
@@ -81,6 +85,27 @@ def get(caller: Caller, *, event: str, name: str, attempt: int | None, to: str |
 @files.command()
 @click.argument("artefact")
 @calling
+def show(caller: Caller, *, artefact: str) -> None:
+    """Show the file of this id: of which run it is, its size and its SHA-256."""
+    with caller.client() as client:
+        found = client.get(f"{workspace_path(caller, client)}/artefacts/{segment(artefact)}")
+    caller.output.thing(
+        found,
+        {
+            "file": found.get("name"),
+            "type": found.get("media_type"),
+            "bytes": found.get("size"),
+            "sha256": found.get("sha256"),
+            "event": found.get("event_id"),
+            "attempt": found.get("attempt"),
+            "created": moment(found.get("created_at")),
+        },
+    )
+
+
+@files.command()
+@click.argument("artefact")
+@calling
 def delete(caller: Caller, *, artefact: str) -> None:
     """Delete the file of this id before its time; for operators and above."""
     with caller.client() as client:
@@ -89,7 +114,9 @@ def delete(caller: Caller, *, artefact: str) -> None:
 
 
 def _files(client: Client, workspace: str, event: str) -> list[Row]:
-    return first_of(client, f"{workspace}/events/{segment(event)}/artefacts", {}, FILE, MOST).items
+    return first_of(
+        client, f"{workspace}/events/{id_in(client, workspace, EVENT, event)}/artefacts", {}, FILE, MOST
+    ).items
 
 
 def _copy(client: Client, path: str, row: Row, sink: IO[bytes]) -> None:

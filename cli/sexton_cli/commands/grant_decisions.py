@@ -8,6 +8,7 @@ import click
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.lookups import agent_id, agent_names, walk, workspace_path
 from sexton_cli.output import Column, moment
 
@@ -24,7 +25,7 @@ def add_list(
     """``list``: all grants of the workspace, or those of an agent or a status; ``path`` is below it."""
 
     @group.command("list", help=words)
-    @click.option("--agent", metavar="NAME", help="Only of this agent.")
+    @click.option("--agent", metavar="NAME", type=AGENT_WORD, help="Only of this agent.")
     @click.option("--status", type=click.Choice(STATUSES), help="Only these.")
     @calling
     def list_(caller: Caller, *, agent: str | None, status: str | None) -> None:
@@ -59,7 +60,7 @@ def _add_decision(group: click.Group, verb: str, arguments: Sequence[str], find:
         caller.output.say(f"Grant of {what} is {changed.get('status')}.")
 
     for name in reversed(arguments):
-        decide = click.argument(name)(decide)
+        decide = click.argument(name, type=AGENT_WORD if name == "agent" else None)(decide)
     group.command(verb, help=words)(decide)
 
 

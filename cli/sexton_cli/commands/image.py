@@ -8,6 +8,7 @@ from typing import Any
 import click
 import yaml
 
+from sexton_cli.commands.late_group import noun
 from sexton_cli.exits import FAILED, USAGE, Fault
 from sexton_runner.images.build import CannotBuild, Recipe, build
 from sexton_runner.images.store import Image, all_images, default_folder, load
@@ -18,7 +19,7 @@ LISTS = ("apt", "pip", "npm")
 MAX_FILE_BYTES = 65536
 
 
-@click.group()
+@noun()
 @click.option(
     "--images",
     "folder",

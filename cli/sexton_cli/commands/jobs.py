@@ -7,13 +7,17 @@ from typing import Any, Final
 import click
 import orjson
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import JOB_WORD
 from sexton_cli.exits import FAILED, USAGE, Fault
-from sexton_cli.lookups import segment, workspace_path
+from sexton_cli.lookups import workspace_path
 from sexton_cli.output import Column, moment
 from sexton_cli.paged_lists import PagedList, paged
+from sexton_cli.short_ids import path_of
 
 JOB: Final[Mapping[str, type]] = {"job_id": str, "kind": str, "status": str, "total": int, "done": int}
 OVER: Final = frozenset({"done", "stopped", "failed"})
@@ -38,7 +42,7 @@ def _shown(row: Row, _: Mapping[str, str]) -> Row:
 _JOBS: Final = PagedList("jobs", JOB, COLUMNS, _shown)
 
 
-@click.group("jobs")
+@noun("jobs")
 def jobs() -> None:
     """List bulk jobs, see how far one is, pause it, let it go on, or stop it."""
 
@@ -52,7 +56,7 @@ def list_(caller: Caller, *, limit: int, cursor: str | None) -> None:
 
 
 @jobs.command()
-@click.argument("job")
+@click.argument("job", type=JOB_WORD)
 @calling
 def show(caller: Caller, *, job: str) -> None:
     """Show how far the JOB of this id is."""
@@ -62,7 +66,7 @@ def show(caller: Caller, *, job: str) -> None:
 
 
 @jobs.command()
-@click.argument("job")
+@click.argument("job", type=JOB_WORD)
 @calling
 def pause(caller: Caller, *, job: str) -> None:
     """Have a JOB wait, after the events that it has in hand."""
@@ -70,7 +74,7 @@ def pause(caller: Caller, *, job: str) -> None:
 
 
 @jobs.command()
-@click.argument("job")
+@click.argument("job", type=JOB_WORD)
 @calling
 def resume(caller: Caller, *, job: str) -> None:
     """Let a paused JOB go on where it was."""
@@ -78,7 +82,7 @@ def resume(caller: Caller, *, job: str) -> None:
 
 
 @jobs.command()
-@click.argument("job")
+@click.argument("job", type=JOB_WORD)
 @calling
 def stop(caller: Caller, *, job: str) -> None:
     """End a JOB; what it has done stays done."""
@@ -86,7 +90,7 @@ def stop(caller: Caller, *, job: str) -> None:
 
 
 @jobs.command()
-@click.argument("job")
+@click.argument("job", type=JOB_WORD)
 @calling
 def wait(caller: Caller, *, job: str) -> None:
     """Wait until a JOB is over; fails unless all its events were dealt with."""
@@ -135,7 +139,7 @@ def document_of(option: str, text: str | None) -> Row | None:
 
 
 def _path(caller: Caller, client: Client, job: str) -> str:
-    return f"{workspace_path(caller, client)}/jobs/{segment(job)}"
+    return path_of(caller, client, short_ids.JOB, job)
 
 
 def _change(caller: Caller, job: str, verb: str) -> None:

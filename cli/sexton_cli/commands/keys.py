@@ -7,8 +7,10 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
-from sexton_cli.identity import KEYS, is_id, keys_of, pick
+from sexton_cli.id_parts import is_id
+from sexton_cli.identity import KEYS, keys_of, pick
 from sexton_cli.output import Column, moment
 
 DAY_MS: Final = 24 * 3_600_000
@@ -23,7 +25,7 @@ COLUMNS = (
 )
 
 
-@click.group()
+@noun()
 def keys() -> None:
     """List, make, revoke and delete API keys."""
 

@@ -7,6 +7,7 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import field, rows
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
 from sexton_cli.output import Column, moment, span
@@ -23,7 +24,7 @@ COLUMNS: Final = (
 )
 
 
-@click.group("lease", cls=ListingGroup)
+@noun("lease", cls=ListingGroup)
 def lease() -> None:
     """List the leases that runners hold; for platform admins."""
 

@@ -14,6 +14,7 @@ from sexton_cli.addresses import in_the_open
 from sexton_cli.browser import find_browser
 from sexton_cli.caller import Caller, ask_line
 from sexton_cli.client import Client, field, open_client
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.commands.whoami import show
 from sexton_cli.credentials import Kept
@@ -37,7 +38,7 @@ Ask = Callable[[str], str | None]
 Note = Callable[[str], None]
 
 
-@click.command()
+@command()
 @click.option("--name", help="What the approval page calls this terminal. [default: from the host's name]")
 @click.option("--no-browser", is_flag=True, help="Only print the address of the approval page.")
 @calling

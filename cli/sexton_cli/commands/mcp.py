@@ -9,16 +9,18 @@ from urllib.parse import urlencode
 import click
 import msgspec
 
-from sexton_cli.caller import TOKEN_VARIABLE, Caller
+from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import OK
 from sexton_cli.lookups import workspace_path
 from sexton_cli.mcp_bridge import LINE_BYTES, Bridge
+from sexton_cli.variables import TOKEN_VARIABLE
 
 PATH: Final = "/mcp"
 
 
-@click.command()
+@command()
 @click.option("--stdio", is_flag=True, help="Be the MCP server of an assistant that starts this command.")
 @click.option("--write", is_flag=True, help="Offer tools that change something, too.")
 @click.option("--all-tools", is_flag=True, help="Offer every tool that the token may use.")
@@ -70,7 +72,7 @@ def ways(url: str, base_url: str, words: list[str]) -> dict[str, Any]:
 
 def spelled(document: dict[str, Any]) -> str:
     """The same for a person."""
-    code, command = document["claude_code"], document["stdio"]
+    code, started = document["claude_code"], document["stdio"]
     return "\n".join(
         [
             f"The MCP endpoint is {document['url']}",
@@ -85,7 +87,7 @@ def spelled(document: dict[str, Any]) -> str:
             "Cursor, in ~/.cursor/mcp.json:",
             _json(document["cursor"]),
             "",
-            f"Any other that starts a command: {command['command']} {' '.join(command['args'])}",
+            f"Any other that starts a command: {started['command']} {' '.join(started['args'])}",
         ]
     )
 

@@ -7,6 +7,7 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, rows
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
 from sexton_cli.lookups import segment, workspace_path
@@ -22,7 +23,7 @@ COLUMNS = (
 )
 
 
-@click.group("mcp-server")
+@noun("mcp-server")
 def mcp_server() -> None:
     """List, set and remove the MCP servers that the workspace gives its agents."""
 

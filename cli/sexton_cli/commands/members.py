@@ -7,8 +7,10 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field, rows
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
-from sexton_cli.identity import MAX_PAGES, PAGE_SIZE, is_id, pick
+from sexton_cli.id_parts import is_id
+from sexton_cli.identity import MAX_PAGES, PAGE_SIZE, pick
 from sexton_cli.output import Column, moment
 
 MEMBERS: Final = "/v1/members"
@@ -24,7 +26,7 @@ COLUMNS: Final = (
 )
 
 
-@click.group("member")
+@noun("member")
 def member() -> None:
     """List, invite, promote, suspend and remove the members of your tenant."""
 

@@ -3,7 +3,9 @@
 import click
 
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling, sure, yes
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.lookups import agent_path, with_query
 from sexton_cli.output import Column, moment
 
@@ -15,8 +17,8 @@ COLUMNS = (
 )
 
 
-@click.command()
-@click.argument("name")
+@command()
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.option("--find", default="", metavar="WORDS", help="Only entries that hold one of these words.")
 @click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="Entries at most.")
 @calling
@@ -32,8 +34,8 @@ def memories(caller: Caller, *, name: str, find: str, limit: int) -> None:
     caller.output.table(COLUMNS, [{**row, "updated": moment(row.get("updated_at"))} for row in rows])
 
 
-@click.command()
-@click.argument("name")
+@command()
+@click.argument("name", metavar="AGENT", type=AGENT_WORD)
 @click.argument("key")
 @yes
 @calling

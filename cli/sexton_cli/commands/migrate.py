@@ -6,6 +6,7 @@ import click
 import trio
 
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.data_folder import default_data
 from sexton_cli.exits import StartupFault, first_of
@@ -15,7 +16,7 @@ from sexton_cli.settings import DATABASE_VARIABLE, DEFAULT_DATABASE_WAIT_S, Node
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command()
+@command()
 @click.option("--data", type=FOLDER, envvar="SEXTON_DATA", help="Folder of the server's state.")
 @click.option(
     "--database-url",

@@ -8,9 +8,10 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
-from sexton_cli.identity import is_id
+from sexton_cli.id_parts import is_id
 from sexton_cli.lookups import with_query
 from sexton_cli.money import BILLING, dollars_of, nanos_of
 from sexton_cli.output import Column, moment
@@ -25,7 +26,7 @@ TOTALS = (
 )
 
 
-@click.command()
+@command()
 @calling
 def balance(caller: Caller) -> None:
     """Show your tenant's balance, and whether it stops work."""
@@ -33,7 +34,7 @@ def balance(caller: Caller) -> None:
         _show(caller, client.get(BILLING))
 
 
-@click.command()
+@command()
 @click.argument("dollars")
 @click.option("--tenant", metavar="ID", help="The tenant that gets it. [default: your own]")
 @click.option(
@@ -53,7 +54,7 @@ def credit(caller: Caller, *, dollars: str, tenant: str | None, reason: str) -> 
     _show(caller, after)
 
 
-@click.command()
+@command()
 @click.option(
     "--by",
     type=click.Choice(["agent", "model", "day"]),

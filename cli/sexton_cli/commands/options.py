@@ -1,70 +1,16 @@
-"""The options that all commands share, on either side of the command's name."""
+"""What commands that call a server have in common, and what those that ask a person have."""
 
 import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from sexton_cli.caller import BASE_URL_VARIABLE, TOKEN_VARIABLE, WORKSPACE_VARIABLE, Caller, Given, ask_line
+from sexton_cli.caller import Caller, Given, ask_line
+from sexton_cli.commands.shared_options import noted, shared
 from sexton_cli.exits import FAILED, USAGE, Fault, explain
-
-PREFIX: Final = "sexton_cli."
-
-
-def _note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    # The group is read before its command, so what stands nearer to the command wins.
-    if value not in {None, False}:
-        ctx.meta[f"{PREFIX}{param.name}"] = value
-
-
-_SHARED = (
-    click.option(
-        "--base-url",
-        metavar="URL",
-        expose_value=False,
-        callback=_note,
-        help=f"Address of the server. [env: {BASE_URL_VARIABLE}; default: the one last signed in to]",
-    ),
-    click.option(
-        "--workspace",
-        metavar="NAME",
-        expose_value=False,
-        callback=_note,
-        help=f"Name or id of the workspace. [env: {WORKSPACE_VARIABLE}; default: the one in use]",
-    ),
-    click.option(
-        "--token",
-        metavar="TOKEN",
-        expose_value=False,
-        callback=_note,
-        help=f"Token to call with; others on this machine can see it there. [env: {TOKEN_VARIABLE}]",
-    ),
-    click.option(
-        "--token-stdin",
-        is_flag=True,
-        expose_value=False,
-        callback=_note,
-        help="Read the token from standard input.",
-    ),
-    click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        expose_value=False,
-        callback=_note,
-        help="One JSON document on standard output, and nothing else.",
-    ),
-)
-
-
-def shared(command: click.decorators.FC) -> click.decorators.FC:
-    """Add the shared options."""
-    for option in reversed(_SHARED):
-        command = option(command)
-    return command
 
 
 def calling(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,10 +19,7 @@ def calling(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**words: Any) -> None:
         ctx = click.get_current_context()
-        noted = {
-            name.removeprefix(PREFIX): value for name, value in ctx.meta.items() if name.startswith(PREFIX)
-        }
-        given = Given(**noted)
+        given = Given(**noted(ctx))
         try:
             command(Caller(given, os.environ, sys.stdin), **words)
         except Fault as fault:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.demo.practice import practise
 from sexton_cli.model_script import read_script
@@ -13,7 +14,7 @@ DEFAULT_PORT = 8399
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command()
+@command()
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),

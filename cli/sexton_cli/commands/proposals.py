@@ -1,13 +1,20 @@
 """``sexton proposals``: lists and decides what agents propose to change about themselves."""
 
+from pathlib import Path
+
 import click
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, field
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.exits import FAILED, Fault
-from sexton_cli.lookups import agent_id, segment, walk, workspace_path
+from sexton_cli.lookups import agent_id, walk, workspace_path
+from sexton_cli.manifests import Files
 from sexton_cli.output import Column, moment
+from sexton_cli.short_ids import whole_id
 
 PROPOSAL = {"proposal_id": str, "status": str}
 COLUMNS = (
@@ -20,13 +27,13 @@ COLUMNS = (
 )
 
 
-@click.group()
+@noun()
 def proposals() -> None:
-    """List, show, approve and reject an agent's proposals."""
+    """List, show, make, approve and reject an agent's proposals."""
 
 
 @proposals.command("list")
-@click.argument("agent")
+@click.argument("agent", type=AGENT_WORD)
 @calling
 def list_(caller: Caller, *, agent: str) -> None:
     """List the proposals of an AGENT."""
@@ -45,13 +52,13 @@ def list_(caller: Caller, *, agent: str) -> None:
 
 
 @proposals.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT_WORD)
 @click.argument("proposal")
 @calling
 def show(caller: Caller, *, agent: str, proposal: str) -> None:
     """Show a PROPOSAL of an AGENT: what it would change, line by line, and why."""
     with caller.client() as client:
-        found = client.get(f"{_path(caller, client, agent)}/{segment(proposal)}")
+        found = client.get(_one(caller, client, agent, proposal))
     if caller.output.as_json:
         caller.output.document(found)
         return
@@ -71,13 +78,27 @@ def show(caller: Caller, *, agent: str, proposal: str) -> None:
 
 
 @proposals.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT_WORD)
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--title", required=True, help="What changes, in a few words.")
+@click.option("--rationale", default="", help="Why.")
+@calling
+def create(caller: Caller, *, agent: str, folder: Path, title: str, rationale: str) -> None:
+    """Propose that an AGENT gets the files of DIR; somebody else may approve it."""
+    body = {"title": title, "rationale": rationale, **Files(folder).body()}
+    with caller.client() as client:
+        made = client.post(_path(caller, client, agent), body)
+    caller.output.thing(made, field(made, "proposal_id", str))
+
+
+@proposals.command()
+@click.argument("agent", type=AGENT_WORD)
 @click.argument("proposal")
 @calling
 def approve(caller: Caller, *, agent: str, proposal: str) -> None:
     """Apply a PROPOSAL to its AGENT, unless the agent has changed since, or it does not compile."""
     with caller.client() as client:
-        outcome = client.post(f"{_path(caller, client, agent)}/{segment(proposal)}:approve", {})
+        outcome = client.post(f"{_one(caller, client, agent, proposal)}:approve", {})
     status = field(outcome, "status", str)
     if caller.output.as_json:
         caller.output.document(outcome)
@@ -91,14 +112,14 @@ def approve(caller: Caller, *, agent: str, proposal: str) -> None:
 
 
 @proposals.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT_WORD)
 @click.argument("proposal")
 @click.option("--reason", required=True, help="Told to the agent with its next work.")
 @calling
 def reject(caller: Caller, *, agent: str, proposal: str, reason: str) -> None:
     """Reject a PROPOSAL of an AGENT."""
     with caller.client() as client:
-        path = f"{_path(caller, client, agent)}/{segment(proposal)}:reject"
+        path = f"{_one(caller, client, agent, proposal)}:reject"
         outcome = client.post(path, {"rejection_reason": reason})
     if caller.output.as_json:
         caller.output.document(outcome)
@@ -108,3 +129,9 @@ def reject(caller: Caller, *, agent: str, proposal: str, reason: str) -> None:
 
 def _path(caller: Caller, client: Client, agent: str) -> str:
     return f"/v1/agents/{agent_id(client, workspace_path(caller, client), agent)}/proposals"
+
+
+def _one(caller: Caller, client: Client, agent: str, proposal: str) -> str:
+    """Where the proposal of this id, or of this part of one, stands."""
+    path = _path(caller, client, agent)
+    return f"{path}/{whole_id(proposal, short_ids.PROPOSAL, walk(client, path, {}, PROPOSAL))}"

@@ -7,6 +7,7 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.lookups import workspace_path
 from sexton_cli.output import Column, moment, span
@@ -26,7 +27,7 @@ AGENTS: Final = (
 )
 
 
-@click.command()
+@command()
 @click.option(
     "--minutes", type=click.IntRange(1, 180), default=60, show_default=True, help="How many to look back."
 )

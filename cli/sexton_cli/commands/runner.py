@@ -6,16 +6,18 @@ from itertools import islice
 from typing import Any, Final
 
 import click
+import orjson
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field, rows
-from sexton_cli.commands.late_group import LateGroup
+from sexton_cli.commands.late_group import LateGroup, noun
 from sexton_cli.commands.options import calling
 from sexton_cli.commands.table import Entry
 from sexton_cli.exits import FAILED, Fault
-from sexton_cli.identity import is_id
-from sexton_cli.lookups import segment
+from sexton_cli.id_parts import is_id, is_part, meant
+from sexton_cli.lookups import first_of, segment
 from sexton_cli.output import Column, moment
+from sexton_cli.short_ids import RUNNER as RUNNER_ID, whole_id
 
 RUNNERS: Final = "/v1/fleet/runners"
 RUNNER: Final[Mapping[str, type]] = {"id": str, "host_id": str, "liveness": str, "admin_state": str}
@@ -33,14 +35,20 @@ COLUMNS: Final = (
 )
 
 
+HISTORY: Final = (
+    Column("when", "WHEN"),
+    Column("kind", "WHAT"),
+    Column("about", "ABOUT", elastic=True),
+)
+LATE: Final[Mapping[str, Entry]] = {
+    "start": Entry(
+        "server:runner", "Start a runner on this machine; 'sexton runner --help' tells its options."
+    )
+}
+
+
 class _RunnerGroup(LateGroup):
     """What is none of its commands is for the runner that is started here."""
-
-    late: Mapping[str, Entry] = {
-        "start": Entry(
-            "server:runner", "Start a runner on this machine; 'sexton runner --help' tells its options."
-        )
-    }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, with the word that may be left out."""
@@ -48,9 +56,9 @@ class _RunnerGroup(LateGroup):
         return super().parse_args(ctx, args if known or ctx.resilient_parsing else ["start", *args])
 
 
-@click.group("runner", cls=_RunnerGroup, add_help_option=False)
+@noun("runner", cls=_RunnerGroup, late=LATE, add_help_option=False)
 def runner() -> None:
-    """Start a runner on this machine; list, enrol, cordon, drain and revoke runners."""
+    """Start a runner on this machine; list, enrol, cordon, drain and revoke those of the fleet."""
 
 
 @runner.command("list")
@@ -143,6 +151,22 @@ def revoke(caller: Caller, *, runner_name: str) -> None:
     _change(caller, runner_name, "revoked")
 
 
+@runner.command()
+@click.argument("runner_name", metavar="RUNNER")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True, help="Lines at most.")
+@calling
+def history(caller: Caller, *, runner_name: str, limit: int) -> None:
+    """List what the RUNNER of this id or host went through, newest first; for platform admins."""
+    with caller.client() as client:
+        path = f"{RUNNERS}/{segment(_id_of(client, runner_name))}/events"
+        found = first_of(client, path, {}, {"id": str, "kind": str}, limit)
+    lines = [
+        {**row, "when": moment(row.get("at")), "about": orjson.dumps(row.get("data")).decode()}
+        for row in found.items
+    ]
+    caller.output.listing({"items": found.items, "next_cursor": found.next_cursor}, HISTORY, lines)
+
+
 def _change(caller: Caller, wanted: str, state: str) -> None:
     with caller.client() as client:
         runner_id = _id_of(client, wanted)
@@ -159,15 +183,18 @@ def _id_of(client: Client, wanted: str) -> str:
     """The id of the one runner of this host. Raises Fault."""
     if is_id(wanted):
         return wanted
-    found = [
-        row["id"] for row in _all(client) if row["host_id"] == wanted and row["admin_state"] != "revoked"
-    ]
+    known = list(_all(client))
+    found = [row["id"] for row in known if row["host_id"] == wanted and row["admin_state"] != "revoked"]
     if len(found) == 1:
         return str(found[0])
+    if not found and is_part(wanted):
+        return whole_id(wanted, RUNNER_ID, known)
     what = (
         f"there is no runner on a host {wanted!r}" if not found else f"there are {len(found)} runners there"
     )
-    raise Fault(what, "'sexton runner list' shows all of them; name one by its id.", status=FAILED)
+    asked = meant(wanted, (str(row["host_id"]) for row in known)) if not found else ""
+    way_out = f"{asked}'sexton runner list' shows all of them; name one by its id."
+    raise Fault(what, way_out, status=FAILED)
 
 
 def _all(client: Client) -> Iterator[Row]:

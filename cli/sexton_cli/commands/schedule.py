@@ -5,13 +5,17 @@ from typing import Final
 
 import click
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.exits import FAILED, Fault
-from sexton_cli.lookups import agent_id, first_of, segment, workspace_path
+from sexton_cli.lookups import agent_id, first_of, workspace_path
 from sexton_cli.output import Column, moment
+from sexton_cli.short_ids import whole_id
 
 SCHEDULE: Final[Mapping[str, type]] = {"schedule_id": str, "zombie_id": str, "schedule": str, "next": list}
 COLUMNS: Final = (
@@ -26,13 +30,13 @@ COLUMNS: Final = (
 MOST: Final = 1_000
 
 
-@click.group("schedule", cls=ListingGroup)
+@noun("schedule", cls=ListingGroup)
 def schedule() -> None:
     """List schedules with their next and last firings; pause, resume or run one now."""
 
 
 @schedule.command("list")
-@click.option("--agent", metavar="NAME", help="Only of this agent.")
+@click.option("--agent", metavar="NAME", type=AGENT_WORD, help="Only of this agent.")
 @calling
 def list_(caller: Caller, *, agent: str | None) -> None:
     """List the schedules of the workspace. The word ``list`` may be left out."""
@@ -42,6 +46,30 @@ def list_(caller: Caller, *, agent: str | None) -> None:
         caller.output.document({"items": found})
         return
     caller.output.table(COLUMNS, [_shown(row) for row in found])
+
+
+@schedule.command()
+@click.argument("schedule")
+@calling
+def show(caller: Caller, *, schedule: str) -> None:
+    """Show the SCHEDULE of this id: when it fires next, what came of it, and what was missed."""
+    with caller.client() as client:
+        found = client.get(_path(caller, client, schedule))
+    shown = _shown(found)
+    caller.output.thing(
+        found,
+        {
+            "schedule": found.get("schedule_id"),
+            "agent": found.get("zombie_name"),
+            "when": shown["when"],
+            "message": found.get("message"),
+            "status": found.get("status"),
+            "next": ", ".join(filter(None, map(moment, found["next"]))) or None,
+            "last": shown["latest"] or None,
+            "missed": shown["lost"],
+            "paused by": found.get("paused_by"),
+        },
+    )
 
 
 @schedule.command()
@@ -84,10 +112,12 @@ def _change(caller: Caller, schedule: str, verb: str) -> None:
 
 def _path(caller: Caller, client: Client, schedule: str) -> str:
     """Where the schedule of this id stands: below its agent. Raises Fault."""
-    for row in _schedules(caller, client, None):
-        if row["schedule_id"] == schedule.lower():
+    found = _schedules(caller, client, None)
+    wanted = whole_id(schedule, short_ids.SCHEDULE, found)
+    for row in found:
+        if row["schedule_id"] == wanted:
             workspace = workspace_path(caller, client)
-            return f"{workspace}/zombies/{row['zombie_id']}/schedules/{segment(schedule)}"
+            return f"{workspace}/zombies/{row['zombie_id']}/schedules/{wanted}"
     way_out = "'sexton schedule list' shows the schedules of the workspace."
     raise Fault(f"there is no schedule {schedule!r} here", way_out, status=FAILED)
 

@@ -8,6 +8,7 @@ import click
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
+from sexton_cli.commands.command import command
 from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_files_store
 from sexton_cli.commands.shown_options import shown_options
 from sexton_cli.commands.trace_options import TRACE_OPTIONS, take_traces
@@ -186,7 +187,7 @@ def _bounds(_ctx: click.Context, parameter: click.Parameter, text: str | None) -
     return text
 
 
-@click.command()
+@command()
 @_node_options
 @click.option("--runners", type=click.IntRange(0, 64), default=1, show_default=True, help="Local runners.")
 @click.option("--slots", type=click.IntRange(1, 256), default=4, show_default=True, help="Of each runner.")
@@ -265,14 +266,14 @@ def up(
     sys.exit(run_up(settings))
 
 
-@click.command()
+@command()
 @_node_options
 def serve(*, ready_file: Path | None, **given: object) -> None:
     """Start the server alone; runners are started elsewhere."""
     sys.exit(run_serve(_node_settings(given), ready_file))
 
 
-@click.command(
+@command(
     add_help_option=False,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
@@ -282,7 +283,7 @@ def runner(words: tuple[str, ...]) -> None:
     sys.exit(runner_command(list(words)))
 
 
-@click.command()
+@command()
 def demo() -> None:
     """See the whole path work with real parts, from an empty folder."""
     sys.exit(demo_main())

@@ -4,11 +4,15 @@ from typing import Final
 
 import click
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
-from sexton_cli.client import field, rows
+from sexton_cli.client import Client, field, rows
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
+from sexton_cli.id_parts import is_part
 from sexton_cli.output import Column, moment
+from sexton_cli.short_ids import whole_id
 
 SESSIONS: Final = "/v1/sessions"
 SESSION: Final = {"id": str, "member_id": str, "kind": str, "name": str, "current": bool}
@@ -23,7 +27,7 @@ COLUMNS: Final = (
 MEMBER_HELP: Final = "Of the member of this id, for admins; without it, your own."
 
 
-@click.group("session")
+@noun("session")
 def session() -> None:
     """List and end sessions in browsers and terminals: your own, and as an admin anybody's."""
 
@@ -64,12 +68,18 @@ def end_(caller: Caller, *, session_id: str | None, member_id: str | None, every
     """End the session of this ID, or all of a person: tokens and streams end at once, on every server."""
     if sum((session_id is not None, member_id is not None, everywhere)) != 1:
         raise Fault("say which: an ID, --member ID, or --all", "See 'sexton session list'.", status=USAGE)
-    one = "" if session_id is None else f"/{session_id}"
     query = "" if member_id is None else f"?member_id={member_id}"
     with caller.client() as client:
+        one = "" if session_id is None else f"/{_whole(client, session_id)}"
         done = client.delete(f"{SESSIONS}{one}{query}")
     if caller.output.as_json:
         caller.output.document({"id": session_id, "ended": True} if session_id is not None else done)
         return
     ended = 1 if session_id is not None else field(done, "ended", int)
     caller.output.say(f"Ended {ended} session{'' if ended == 1 else 's'}.")
+
+
+def _whole(client: Client, wanted: str) -> str:
+    """The id of which this is a part, among one's own sessions."""
+    known = rows(client.get(SESSIONS), SESSION) if is_part(wanted) else ()
+    return whole_id(wanted, short_ids.SESSION, known)

@@ -1,8 +1,7 @@
 """``sexton models`` and ``sexton settings``: what a server offers, and how it was set up."""
 
-import click
-
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.output import Column, dollars
 
@@ -21,7 +20,7 @@ SETTINGS = (
 )
 
 
-@click.command()
+@command()
 @calling
 def models(caller: Caller) -> None:
     """List the models that the server offers, and what a million of their tokens costs."""
@@ -42,7 +41,7 @@ def models(caller: Caller) -> None:
     caller.output.table(MODELS, shown)
 
 
-@click.command()
+@command()
 @calling
 def settings(caller: Caller) -> None:
     """List the options that the server was started with, and where each comes from; for platform admins."""

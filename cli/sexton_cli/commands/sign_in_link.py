@@ -8,6 +8,7 @@ import trio
 
 from sexton_cli.addresses import DEFAULT_BASE_URL, read_base_url
 from sexton_cli.caller import Caller
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.data_folder import default_data, kept_address
 from sexton_cli.exits import UNAVAILABLE, USAGE, Fault, StartupFault, first_of
@@ -19,7 +20,7 @@ from sexton_http.identity.browsers import offer_link
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-@click.command("sign-in-link")
+@command("sign-in-link")
 @click.option("--data", type=FOLDER, envvar="SEXTON_DATA", help="Folder of the server's state.")
 @click.option("--database-url", envvar=DATABASE_VARIABLE, help="The server's PostgreSQL, if it is your own.")
 @click.option(

@@ -2,11 +2,15 @@
 
 import click
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.client import rows
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.id_parts import is_part
 from sexton_cli.output import Column, moment
 from sexton_cli.saved_sign_in import SIGN_INS, end
+from sexton_cli.short_ids import whole_id
 
 COLUMNS = (
     Column("id", "ID"),
@@ -19,7 +23,7 @@ COLUMNS = (
 SIGN_IN = {"id": str, "kind": str, "name": str, "current": bool}
 
 
-@click.group("sign-ins")
+@noun("sign-ins")
 def sign_ins() -> None:
     """List and end your sign-ins, in browsers and terminals."""
 
@@ -55,6 +59,8 @@ def list_(caller: Caller) -> None:
 def end_(caller: Caller, *, sign_in_id: str) -> None:
     """Sign out where this ID is: its tokens stop working at once."""
     with caller.client() as client:
+        known = rows(client.get(SIGN_INS), SIGN_IN) if is_part(sign_in_id) else ()
+        sign_in_id = whole_id(sign_in_id, short_ids.SIGN_IN, known)
         end(client, sign_in_id)
     if caller.output.as_json:
         caller.output.document({"id": sign_in_id, "ended": True})

@@ -9,6 +9,7 @@ from rich.live import Live
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import UNAVAILABLE, Fault
 from sexton_cli.output import PIPE_COLUMNS
@@ -17,7 +18,7 @@ from sexton_cli.top import Look, look, screen
 INTERVAL_S: Final = 2.0
 
 
-@click.command()
+@command()
 @click.option("--once", is_flag=True, help="Print it once and end; with --json as one document.")
 @click.option(
     "--interval",

@@ -9,17 +9,19 @@ import orjson
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
-from sexton_cli.lookups import segment, workspace_path
+from sexton_cli.commands.words import EVENT_WORD
 from sexton_cli.output import moment
+from sexton_cli.short_ids import EVENT, path_of
 
 PAGE: Final = 200
 SHOWN: Final = {"output": "text", "model": "text", "prompt": "text", "note": "text", "tool_result": "content"}
 """The field of each kind that is shown as text, the rest beside it."""
 
 
-@click.command()
-@click.argument("event")
+@command()
+@click.argument("event", type=EVENT_WORD)
 @click.option("--attempt", type=click.IntRange(1), help="Only this one; all of them otherwise.")
 @calling
 def transcript(caller: Caller, *, event: str, attempt: int | None) -> None:
@@ -28,7 +30,7 @@ def transcript(caller: Caller, *, event: str, attempt: int | None) -> None:
     With --json each entry is one document on a line of its own.
     """
     with caller.client() as client:
-        path = f"{workspace_path(caller, client)}/events/{segment(event)}/transcript"
+        path = f"{path_of(caller, client, EVENT, event)}/transcript"
         attempts: list[Row] = []
         for page in _pages(client, path, attempt):
             attempts = page["attempts"]

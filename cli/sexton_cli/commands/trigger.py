@@ -17,7 +17,9 @@ from sexton_actors.secrets import Secrets
 from sexton_actors.webhooks.trigger_secrets import SECRET_FIELD, secrets_of
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.data_folder import DATA_VARIABLE, default_data
 from sexton_cli.exits import CONFIG, FAILED, PROTOCOL, USAGE, Fault, StartupFault, first_of
 from sexton_cli.given_secrets import read_secret
@@ -35,9 +37,9 @@ MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 WOKEN: Final = frozenset({"accepted", "duplicate"})
 
 
-@click.command()
+@command()
 @click.argument("source", metavar="SOURCE[:TYPE]")
-@click.option("--agent", required=True, metavar="NAME", help="The agent's name or id.")
+@click.option("--agent", required=True, metavar="NAME", type=AGENT_WORD, help="The agent's name or id.")
 @click.option("--data", type=FILE, help="Send these very bytes, and not a sample of ours.")
 @click.option(
     "--secret",

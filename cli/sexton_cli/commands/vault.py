@@ -7,6 +7,7 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
 from sexton_cli.output import Column
 
@@ -18,7 +19,7 @@ COLUMNS: Final = (
 )
 
 
-@click.group()
+@noun()
 def vault() -> None:
     """Look after the master keys; for platform admins."""
 

@@ -6,14 +6,19 @@ from typing import Final
 
 import click
 
+from sexton_cli import short_ids
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.table import WEBHOOK
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.exits import FAILED, Fault
-from sexton_cli.lookups import agent_id, first_of, segment, workspace_path
+from sexton_cli.lookups import agent_id, first_of, workspace_path
 from sexton_cli.output import Column, moment
 from sexton_cli.paged_lists import PagedList, paged
+from sexton_cli.short_ids import path_of
 
 ADDRESS: Final[Mapping[str, type]] = {"zombie_id": str, "zombie_name": str, "source": str, "url": str}
 DELIVERY: Final[Mapping[str, type]] = {"delivery_id": str, "zombie_id": str, "verdict": str, "at": int}
@@ -36,13 +41,13 @@ DELIVERIES: Final = (
 )
 
 
-@click.group("webhook", cls=ListingGroup)
+@noun("webhook", cls=ListingGroup, late=WEBHOOK)
 def webhook() -> None:
-    """List the addresses of webhooks and what came there, show a delivery, or replay a refused one."""
+    """List the addresses of webhooks and what came there; show, replay, send or verify a delivery."""
 
 
 @webhook.command("list")
-@click.option("--agent", metavar="NAME", help="Only of this agent.")
+@click.option("--agent", metavar="NAME", type=AGENT_WORD, help="Only of this agent.")
 @click.option("--refusing", is_flag=True, help="Only of agents that refused something in the last 24 hours.")
 @click.option(
     "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="The most to list."
@@ -63,7 +68,7 @@ def list_(caller: Caller, *, agent: str | None, refusing: bool, limit: int) -> N
 
 
 @webhook.command()
-@click.option("--agent", metavar="NAME", help="Only to this agent.")
+@click.option("--agent", metavar="NAME", type=AGENT_WORD, help="Only to this agent.")
 @click.option("--verdict", type=click.Choice(VERDICTS), help="Only these; without it, all.")
 @paged(50)
 @calling
@@ -79,7 +84,7 @@ def deliveries(caller: Caller, *, limit: int, **filters: str | None) -> None:
 def show(caller: Caller, *, delivery: str, body: bool) -> None:
     """Show the DELIVERY of this id with its headers; what is secret in them is not shown."""
     with caller.client() as client:
-        path = f"{workspace_path(caller, client)}/webhook-deliveries/{segment(delivery)}"
+        path = path_of(caller, client, short_ids.DELIVERY, delivery)
         if body:
             for piece in client.download(f"{path}/body"):
                 sys.stdout.buffer.write(piece)
@@ -94,7 +99,7 @@ def show(caller: Caller, *, delivery: str, body: bool) -> None:
 def replay(caller: Caller, *, delivery: str) -> None:
     """Verify the DELIVERY of this id once more, with the secrets of now; fails unless it wakes the agent."""
     with caller.client() as client:
-        path = f"{workspace_path(caller, client)}/webhook-deliveries/{segment(delivery)}"
+        path = path_of(caller, client, short_ids.DELIVERY, delivery)
         found = client.post(f"{path}:replay", {})
     _tell(caller, found)
     if found.get("event_id") is None:

@@ -4,6 +4,7 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import open_client
+from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.credentials import Credentials
 from sexton_cli.exits import Fault
@@ -15,7 +16,7 @@ from sexton_cli.tokens import API_KEY, Token
 API_KEY_KIND = "api_key"
 
 
-@click.command()
+@command()
 @calling
 def whoami(caller: Caller) -> None:
     """Ask the server whom it takes you for, and what you may do."""
@@ -55,7 +56,7 @@ def show(caller: Caller, token: Token, identity: Identity) -> None:
     )
 
 
-@click.command()
+@command()
 @click.option("--all", "everywhere", is_flag=True, help="Of all servers.")
 @calling
 def logout(caller: Caller, *, everywhere: bool) -> None:

@@ -5,8 +5,12 @@ import msgspec
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
-from sexton_cli.identity import is_id, pick_workspace, workspace_in_use, workspaces_of
+from sexton_cli.commands.table import WORKSPACE
+from sexton_cli.commands.words import WORKSPACE_WORD
+from sexton_cli.id_parts import is_id
+from sexton_cli.identity import pick_workspace, workspace_in_use, workspaces_of
 from sexton_cli.output import Column, moment
 
 COLUMNS = (
@@ -19,9 +23,9 @@ COLUMNS = (
 )
 
 
-@click.group()
+@noun(late=WORKSPACE)
 def workspace() -> None:
-    """List, make and choose workspaces."""
+    """List, make, choose, show, rename and pause workspaces, and make them as files say."""
 
 
 @workspace.command("list")
@@ -66,7 +70,7 @@ def create(caller: Caller, *, name: str | None, then_use: bool) -> None:
 
 
 @workspace.command()
-@click.argument("name")
+@click.argument("name", type=WORKSPACE_WORD)
 @calling
 def use(caller: Caller, *, name: str) -> None:
     """Use the workspace of this NAME or id from now on."""
@@ -77,6 +81,59 @@ def use(caller: Caller, *, name: str) -> None:
         caller.output.document({"workspace_id": row["workspace_id"], "name": row.get("name")})
         return
     caller.output.say(f"Using workspace {row.get('name')} ({row['workspace_id']}).")
+
+
+@workspace.command()
+@click.argument("name", type=WORKSPACE_WORD)
+@calling
+def show(caller: Caller, *, name: str) -> None:
+    """Show the workspace of this NAME or id."""
+    with caller.client() as client:
+        found = client.get(f"/v1/workspaces/{_find(client, name)['workspace_id']}")
+    _tell(caller, found)
+
+
+@workspace.command()
+@click.argument("name", type=WORKSPACE_WORD)
+@click.argument("new_name")
+@calling
+def rename(caller: Caller, *, name: str, new_name: str) -> None:
+    """Give the workspace of this NAME or id a NEW_NAME."""
+    _change(caller, name, {"name": new_name})
+
+
+@workspace.command()
+@click.argument("name", type=WORKSPACE_WORD)
+@calling
+def pause(caller: Caller, *, name: str) -> None:
+    """Let nothing new start in the workspace of this NAME or id; its events wait."""
+    _change(caller, name, {"paused": True})
+
+
+@workspace.command()
+@click.argument("name", type=WORKSPACE_WORD)
+@calling
+def resume(caller: Caller, *, name: str) -> None:
+    """Let the workspace of this NAME or id go on."""
+    _change(caller, name, {"paused": False})
+
+
+def _change(caller: Caller, name: str, body: Row) -> None:
+    with caller.client() as client:
+        changed = client.patch(f"/v1/workspaces/{_find(client, name)['workspace_id']}", body)
+    _tell(caller, changed)
+
+
+def _tell(caller: Caller, found: Row) -> None:
+    caller.output.thing(
+        found,
+        {
+            "workspace": f"{found.get('name')} ({found.get('workspace_id')})",
+            "plan": found.get("plan_tier"),
+            "paused": found.get("paused"),
+            "created": moment(found.get("created_at")),
+        },
+    )
 
 
 def _find(client: Client, wanted: str) -> Row:

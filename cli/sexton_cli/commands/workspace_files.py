@@ -3,18 +3,20 @@
 import click
 
 from sexton_cli.caller import Caller
+from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
+from sexton_cli.commands.words import AGENT_WORD
 from sexton_cli.lookups import agent_path
 from sexton_cli.output import moment
 
 
-@click.group("workspace-files")
+@noun("workspace-files")
 def workspace_files() -> None:
     """Show and reset the folder that an agent keeps from run to run."""
 
 
 @workspace_files.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT_WORD)
 @calling
 def show(caller: Caller, *, agent: str) -> None:
     """Show what the next run of an AGENT starts from."""
@@ -38,7 +40,7 @@ def show(caller: Caller, *, agent: str) -> None:
 
 
 @workspace_files.command()
-@click.argument("agent")
+@click.argument("agent", type=AGENT_WORD)
 @calling
 def reset(caller: Caller, *, agent: str) -> None:
     """Have the next run of an AGENT start from an empty folder."""
