@@ -80,13 +80,18 @@ def action_id(event_id: str, name: ActionName) -> str:
     return f"act_{hashlib.sha256(words).hexdigest()[:32]}"
 
 
-def call_action_id(event_id: str, call_id: str) -> str:
+def call_action_id(event_id: str, call_id: str, *about: str) -> str:
     """Derive the id of the ask about one call of a model's, which a resumed run calls by the same id.
+
+    ``about`` is what a person is shown: what was decided of one call is no answer to another, though a
+    model's server should give both the same id.
 
     >>> call_action_id("e", "call_1") == call_action_id("e", "call_2")
     False
+    >>> call_action_id("e", "call_1", "pay 1") == call_action_id("e", "call_1", "pay 1000")
+    False
     """
-    words = orjson.dumps([event_id, "call", call_id])
+    words = orjson.dumps([event_id, "call", call_id, *about])
     return f"act_{hashlib.sha256(words).hexdigest()[:32]}"
 
 

@@ -104,14 +104,15 @@ class Asking:
         """Wait for the decision.
 
         A run that has waited ``park_after_s`` is parked: its scope is cancelled meanwhile. With a
-        ``call_id`` the ask is known again by it, else by its place among the asks of its name. Raises
-        ``TooManyAsks``.
+        ``call_id`` the ask is known again by it and by what is asked, else by its place among the asks of
+        its name. Raises ``TooManyAsks``.
         """
         event_id = self._live.lease.event.event_id
         if call_id is None:
             key = action_id(event_id, self._counter.name(ask.tool, ask.action))
         else:
-            key = call_action_id(event_id, call_id)
+            shown = evidence.decode("utf-8", "replace")
+            key = call_action_id(event_id, call_id, ask.tool, ask.action, ask.summary, shown)
         self._asked.add(key)
         if len(self._asked) > MAX_ASKS:
             raise TooManyAsks(f"it asked for more than {MAX_ASKS} approvals")

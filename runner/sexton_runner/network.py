@@ -85,6 +85,15 @@ class ServerNetwork:
     refusals: dict[str, str] = field(default_factory=dict)
 
 
+def without_places(variables: Mapping[str, str]) -> dict[str, str]:
+    """Leave out those that tell a secret: a run that reaches no host has no use for a placeholder.
+
+    >>> without_places({"TOP": "20", "TOKEN": "${secrets.hub.token}"})
+    {'TOP': '20'}
+    """
+    return {name: text for name, text in variables.items() if PLACE.search(text) is None}
+
+
 def filled(text: str, placeholders: Mapping[str, str]) -> str:
     """Put placeholders in the places of secrets.
 

@@ -78,6 +78,8 @@ class Sandbox:
     setpriv: str
     lowering: PrivilegeDrop | None = None
     image: Image | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """What the agent's ``env`` says, for programs that no network tells of it."""
 
     @property
     def is_watched(self) -> bool:
@@ -112,11 +114,12 @@ class Sandbox:
         return [self._python, "-I" if isolated or self.image is None else "-s", "-u", "-X", "utf8", program]
 
     def environment(self, given: Mapping[str, str]) -> dict[str, str]:
-        """Give the variables of a command, and with them those by which it finds what its image adds."""
+        """Give the variables of a command: the agent's own, and how it finds what its image adds."""
+        both = {**self.variables, **given}
         if self.image is None:
-            return dict(given)
-        path = given["PATH"].replace(INSIDE_PATH, f"{self.image.path}:{INSIDE_PATH}")
-        return {**given, **self.image.environment, "PATH": path}
+            return both
+        path = both["PATH"].replace(INSIDE_PATH, f"{self.image.path}:{INSIDE_PATH}")
+        return {**both, **self.image.environment, "PATH": path}
 
     @asynccontextmanager
     async def open(

@@ -14,6 +14,7 @@ from sexton_runner.errors import SandboxUnavailable, TokenRejected
 from sexton_runner.frame_sender import FrameSender
 from sexton_runner.images.store import find
 from sexton_runner.lease import Halt, LiveLease
+from sexton_runner.network import without_places
 from sexton_runner.redact import Redactor
 from sexton_runner.run import Ending, Run, failed
 from sexton_runner.run_bounds import TooMuch, allotted
@@ -22,6 +23,7 @@ from sexton_runner.run_folder import remove_folder
 from sexton_runner.run_network import open_network
 from sexton_runner.runtimes.registry import carry_out
 from sexton_runner.sandbox.jobs import Sandbox
+from sexton_runner.sandbox.walls import Loopback
 from sexton_runner.server_network import open_server_network
 from sexton_runner.supervisors.messages import (
     MAX_MESSAGE_BYTES,
@@ -155,6 +157,9 @@ def _asked_for(job: Job) -> Sandbox:
     """Give the sandbox as this run's agent asks for it; raises ``TooMuch`` and ``SandboxUnavailable``."""
     sandbox, policy = job.outfit.sandbox, job.lease.policy
     limits = allotted(policy.resources, sandbox.limits, job.outfit.most)
+    if not policy.hosts or sandbox.tier.walls.loopback is Loopback.NONE:
+        # With a network its proxy's side gives them, placeholders put in.
+        sandbox = replace(sandbox, variables=without_places(policy.env))
     if policy.image is None:
         return replace(sandbox, limits=limits)
     image = find(job.outfit.images, policy.image) if sandbox.tier.walls.own_root else None

@@ -1,8 +1,10 @@
 """Joins the pieces of an answer that was cut at its bound, or paused by its provider."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from sexton_runner.providers.base import Message, ToolUse
+import msgspec
+
+from sexton_runner.providers.base import Message, Part, ToolUse
 
 CUT_CALL = "the answer was cut off before the arguments of this call were whole; call again"
 
@@ -63,3 +65,32 @@ def without_cut_call(message: Message) -> Message:
             return Message("assistant", (*before, ToolUse(use.id, use.name, {}, CUT_CALL)))
         case _:
             return message
+
+
+def with_own_ids(message: Message, before: Iterable[Message]) -> Message:
+    """Give each tool use an id that no other of the conversation has.
+
+    Providers promise that. Servers that number the calls of each answer from 0 do not keep it, and by its id
+    a call finds what a person has decided of it.
+
+    >>> first = Message("assistant", (ToolUse("call_0", "pay"),))
+    >>> [use.id for use in with_own_ids(Message("assistant", first.parts * 2), [first]).tool_uses]
+    ['call_0_2', 'call_0_3']
+    """
+    taken = {use.id for one in before for use in one.tool_uses}
+    parts: list[Part] = []
+    for part in message.parts:
+        own = part
+        if isinstance(part, ToolUse):
+            own = msgspec.structs.replace(part, id=_free(part.id, taken))
+            taken.add(own.id)
+        parts.append(own)
+    return Message(message.role, tuple(parts))
+
+
+def _free(wanted: str, taken: set[str]) -> str:
+    number, free = 1, wanted
+    while free in taken:
+        number += 1
+        free = f"{wanted}_{number}"
+    return free

@@ -21,7 +21,12 @@ from sexton_runner.providers.base import (
 )
 from sexton_runner.providers.faults import ModelRefused, ModelsBusy, WindowFull
 from sexton_runner.run import Ending, Outcome, Run
-from sexton_runner.runtimes.agent.answer_pieces import AnswerPieces, joined, without_cut_call
+from sexton_runner.runtimes.agent.answer_pieces import (
+    AnswerPieces,
+    joined,
+    with_own_ids,
+    without_cut_call,
+)
 from sexton_runner.runtimes.agent.evidence import Evidence
 from sexton_runner.runtimes.agent.model_calls import ModelCalls
 from sexton_runner.runtimes.agent.prompt import first_message, system_prompt
@@ -133,6 +138,7 @@ class Loop:
     def _take(self, reply: Reply) -> None:
         """Keep what was answered; what follows an assistant's turn belongs to that turn."""
         message = without_cut_call(reply.message) if reply.stop is Stop.LENGTH else reply.message
+        message = with_own_ids(message, self._messages)
         if self._messages[-1].role == "assistant":
             self._messages[-1] = joined(self._messages[-1], message)
         else:
