@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from sexton_actors.manifest.model import Runtime
 from sexton_cli.commands import agent_trials
 from sexton_cli.commands.agent import agent
+from sexton_cli.example_files import folder_of
 from sexton_cli.given_secrets import read_credentials
 from sexton_cli.manifests import Files
 from sexton_cli.model_script import Turn
@@ -48,6 +49,19 @@ def test_what_init_writes_passes_check_and_run(bare_shell: Shell, tmp_path: Path
 
     again = CliRunner().invoke(agent, init, env=QUIET)
     assert (again.exit_code, "nothing was written" in again.output) == (1, True)
+
+
+def test_a_message_brings_files(bare_shell: Shell, tmp_path: Path) -> None:
+    """As the page of the recipe says."""
+    (tmp_path / "invoices.csv").write_text("number,customer,amount,currency\nR-1,Harbour,0.30,EUR\n")
+    (tmp_path / "bank.csv").write_text("date,text,amount,currency\n2026-03-02,R-1,0.20,EUR\n")
+    files = [f"--file={tmp_path / name}" for name in ("invoices.csv", "bank.csv")]
+    recipe = str(folder_of("invoice-reconciliation"))
+
+    ended = bare_shell("agent", "run", recipe, "--message", "March", *files)
+
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "underpaid | R-1 | Harbour | 0.30 | 0.20 | -0.10" in ended.stdout
 
 
 def order_for(folder: Path, event: Path, turns: bytes, **changes: Any) -> Order:
@@ -138,6 +152,8 @@ async def test_a_scripted_model_is_gated_and_its_secret_is_never_shown(
         ([], 2, "say what wakes the agent"),
         (["--message", "x", "--event", "y"], 2, "say what wakes the agent"),
         (["--event", "{folder}/event.json", "--source", "slack"], 2, "no trigger of source 'slack'"),
+        (["--event", "{folder}/event.json", "--file", "{folder}/SKILL.md"], 2, "a webhook brings no files"),
+        (["--message", "x", "--file", "{folder}/none.log"], 2, "none.log is no file"),
         (["--message", "x", "--secret", "chat.token=hunter2"], 2, "does not stand on the command line"),
         (["--message", "x", "--secret", "hunter2"], 2, "a credential has no name"),
         (["--message", "x", "--secret", "chat=env:NOT_SET_HERE"], 2, "NOT_SET_HERE is not set"),

@@ -68,6 +68,7 @@ class _Words:
     folder: Path
     event: Path | None
     message: str | None
+    files: tuple[Path, ...]
     source: str | None
     model_script: Path | None
     secrets: tuple[str, ...] = field(repr=False)
@@ -82,6 +83,13 @@ class _Words:
 @click.argument("folder", type=FOLDER, metavar="DIR")
 @click.option("--event", type=FILE, help="What its sender sends: the body of a webhook, or a message.")
 @click.option("--message", metavar="TEXT", help="Wake it with a person's message instead.")
+@click.option(
+    "--file",
+    "files",
+    type=FILE,
+    multiple=True,
+    help="A file that the message brings, which the run finds in `in` of its folder; may be given again.",
+)
 @click.option(
     "--source", metavar="SOURCE[:TYPE]", help="Send the event to this webhook trigger. [default: the first]"
 )
@@ -173,7 +181,7 @@ def _order_of(words: _Words) -> Order:
     return Order(
         files=files,
         manifest=manifest,
-        wake=wake_of(manifest, words.event, words.message, words.source),
+        wake=wake_of(manifest, words.event, words.message, words.source, words.files),
         approval=Approval(words.approval),
         sandbox=SandboxTier(words.sandbox),
         wall_s=words.wall_s,

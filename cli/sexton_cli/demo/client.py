@@ -1,6 +1,8 @@
 """A client of the HTTP interface, as any user could write one."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
@@ -45,6 +47,13 @@ class Client:
 
     async def post_raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> Answer:
         return _answer(await self.http.post(path, content=body, headers=dict(headers)))
+
+    async def post_files(self, path: str, message: str, files: Sequence[Path]) -> Answer:
+        """Send a message that brings files, each under its own name."""
+        with ExitStack() as stack:
+            parts = [(file.name, (file.name, stack.enter_context(file.open("rb")))) for file in files]
+            answer = await self.http.post(path, data={"message": message}, files=parts, headers=self.headers)
+        return _answer(answer)
 
     async def stream(self, path: str, last_id: str | None = None) -> AsyncIterator[StreamFrame]:
         """The frames of an event stream until the server ends it."""

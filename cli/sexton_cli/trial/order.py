@@ -31,11 +31,15 @@ class Approval(enum.Enum):
 
 
 class Wake(NamedTuple):
-    """What wakes the agent: a delivery for one of its triggers, or without one a person's message."""
+    """What wakes the agent: a delivery for one of its triggers, or without one a person's message.
+
+    Only a message brings files.
+    """
 
     trigger: WebhookTrigger | None
     event_type: str | None
     content: bytes
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +68,24 @@ class Order:
         return secrets_of(self.credentials[trigger.signature.secret_ref])[-1]
 
 
-def wake_of(manifest: Manifest, event: Path | None, message: str | None, source: str | None) -> Wake:
+def wake_of(
+    manifest: Manifest,
+    event: Path | None,
+    message: str | None,
+    source: str | None,
+    files: tuple[Path, ...] = (),
+) -> Wake:
     """Choose the trigger; without ``source`` it is the agent's first webhook trigger. Raises Fault."""
+    wake = _wake_of(manifest, event, message, source)
+    if files and wake.trigger is not None:
+        raise Fault("a webhook brings no files", "Wake the agent with --message.", status=USAGE)
+    for file in files:
+        if not file.is_file():
+            raise Fault(f"{file} is no file", "Name a file that can be read.", status=USAGE)
+    return wake._replace(files=files)
+
+
+def _wake_of(manifest: Manifest, event: Path | None, message: str | None, source: str | None) -> Wake:
     if (event is None) == (message is None):
         raise Fault("say what wakes the agent", "Give either --event FILE or --message TEXT.", status=USAGE)
     if message is not None:

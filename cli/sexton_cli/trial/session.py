@@ -109,12 +109,16 @@ async def _grant(
 
 
 async def _wake(server: TrialServer, order: Order, zombie: Mapping[str, Any]) -> str:
-    trigger, event_type, content = order.wake
+    trigger, event_type, content, files = order.wake
     zombie_id = str(zombie["zombie_id"])
     if trigger is None:
         path = f"{server.workspace}/zombies/{zombie_id}/messages"
-        body = {"message": content.decode(errors="replace")}
-        return str(well(await server.client.post(path, body), "the message")["event_id"])
+        message = content.decode(errors="replace")
+        if files:
+            sent = await server.client.post_files(path, message, files)
+        else:
+            sent = await server.client.post(path, {"message": message})
+        return str(well(sent, "the message")["event_id"])
     stamp = Stamp(str(uuid.uuid4()), int(time.time()))
     made = signed(trigger, sample_of(trigger, event_type, content, stamp), order.signing_secret, stamp)
     place = address_of(zombie_id, trigger)
