@@ -11,6 +11,7 @@ INDEX = "index.md"
 SECTIONS = {
     "tutorial": "Tutorial",
     "how-to": "How to",
+    "recipes": "Recipes",
     "reference": "Reference",
     "explanation": "Explanation",
     "adr": "Decisions",

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from scripts import recipe_pages
 
 from tests.house.survey import ROOT, WINGS
 
@@ -32,6 +33,12 @@ def test_a_decision_has_the_form_and_fits_on_a_page(path: Path) -> None:
     assert lines[0].startswith(f"# {path.name[:4]} ")
     assert [line[3:] for line in lines if line.startswith("## ")] == SECTIONS
     assert len(lines) <= ADR_LINES
+
+
+def test_the_pages_of_recipes_say_what_their_folders_say() -> None:
+    there = {path.name: path.read_text() for path in (DOCS / "recipes").glob("*.md")}
+
+    assert recipe_pages.pages() == there, "run: python -m scripts.recipe_pages --write"
 
 
 def test_links_out_of_the_readme_lead_somewhere() -> None:

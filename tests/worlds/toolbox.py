@@ -139,13 +139,14 @@ def echo(seen: Seen) -> tuple[int, dict[str, str], bytes]:
     return 200, {"content-type": "text/plain"}, "\n".join(lines).encode() + b"\n\n" + seen.body
 
 
-async def _serve(web: Web, stream: trio.SocketStream) -> None:
+async def serve_once(web: Web, stream: trio.abc.Stream) -> None:
+    """Answer one request, and close the connection."""
     connection = h11.Connection(h11.SERVER)
     body, head = b"", None
     try:
         while not isinstance(event := connection.next_event(), h11.EndOfMessage):
             if event is h11.NEED_DATA:
-                connection.receive_data(await stream.receive_some(65536))
+                connection.receive_data(bytes(await stream.receive_some(65536)))
             elif isinstance(event, h11.Request):
                 head = event
             elif isinstance(event, h11.Data):
@@ -177,7 +178,7 @@ async def open_web(respond: Responder = echo) -> AsyncIterator[Web]:
     web = Web(listeners[0].socket.getsockname()[1], respond)
 
     async def serve(stream: trio.SocketStream) -> None:
-        await _serve(web, stream)
+        await serve_once(web, stream)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, serve, listeners)
