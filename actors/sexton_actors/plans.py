@@ -36,6 +36,8 @@ class PlanLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drafts: int | None = None
     queued_messages: int | None = None
     crons: int | None = None
+    event_days: int | None = None
+    """Days that an event is kept after it ended, with all that belongs to it; None: as long as its agent."""
 
     def of(self, holding: Holding) -> int | None:
         """How many of these the tenant may have."""

@@ -18,6 +18,7 @@ BILLING_FILE: Final = "billing.toml"
 
 Bound = Annotated[int, msgspec.Meta(ge=0, le=10**9)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
 Pace = Annotated[int, msgspec.Meta(ge=1, le=10**6)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
+Days = Annotated[int, msgspec.Meta(ge=1, le=36_500)] | Annotated[str, msgspec.Meta(pattern="^unlimited$")]
 # No pattern: where a list may also be a text that has one, msgspec frees the wrong memory, and the process
 # ends by SIGSEGV. See docs/explanation/msgspec-union-fault.md.
 All = Literal["all"]
@@ -40,6 +41,7 @@ class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     drafts: Bound | msgspec.UnsetType = msgspec.UNSET
     queued_messages: Bound | msgspec.UnsetType = msgspec.UNSET
     crons: Bound | msgspec.UnsetType = msgspec.UNSET
+    event_days: Days | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -83,6 +83,7 @@ tools = ["http_*"]
 runtimes = ["agent"]
 workspaces = "unlimited"
 crons = 7
+event_days = 90
 
 [plans.pro]
 tools = "all"
@@ -93,7 +94,7 @@ dollars_per_hour = 0.036
 """
     )
     terms = load_terms(None, tmp_path)
-    free = replace(DEFAULT_PLANS[PlanTier.FREE], crons=7)
+    free = replace(DEFAULT_PLANS[PlanTier.FREE], crons=7, event_days=90)
     assert free.credentials == 100
     assert terms.plans[PlanTier.FREE] == replace(
         free, workspaces=None, events_per_day=50, tools=("http_*",), runtimes=("agent",)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from sexton_actors.entitlements import FRESH_MS
 from sexton_actors.ledger.transitions import GRACE_MS
+from sexton_actors.periodic.retention_rounds import DropEvents
 from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import PRUNE_INTERVAL_S, RECORD_FRESH_MS
 from sexton_http.retry_after import SPREAD_MAX_S
@@ -17,6 +18,7 @@ from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.plans import PlanStatus
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role
+from tests.http.test_http_continuation import report_of
 from tests.http.test_http_own_codes import FORMS, code, install_svix, send
 from tests.worlds.http import HttpWorld, open_http_world, open_http_world_on
 from tests.worlds.samples import START_MS, agent_files
@@ -94,7 +96,29 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(world: HttpWorld)
         "drafts": 500,
         "queued_messages": 1_000,
         "crons": 100,
+        "event_days": None,
     }
+
+
+async def test_a_plan_says_how_long_events_are_kept_and_what_was_charged_stays() -> None:
+    async with open_http_world(terms=free(event_days=1)) as world:
+        world.set_plan(PlanTier.FREE)
+        _, token, lease = await world.working()
+        event_id = lease["event"]["event_id"]
+        world.pass_ms(1_000)
+        assert (await world.post("/v1/runners/me/reports", report_of(lease), token)).status_code == 200
+        metering = f"/v1/tenants/me/billing/charges/{event_id}/metering-periods"
+        billed = (await world.get(metering)).json()["items"]
+
+        await world.system.ask("retention_rounds", "", DropEvents())
+        kept = await world.get(f"{world.ws}/events/{event_id}")
+        world.pass_ms(25 * 3600 * 1000)
+        await world.system.ask("retention_rounds", "", DropEvents())
+        gone = await world.get(f"{world.ws}/events/{event_id}")
+
+        assert (kept.status_code, gone.status_code, gone.json()["error_code"]) == (200, 404, "UZ-EVENT-001")
+        assert (await world.get(metering)).json()["items"] == billed != []
+        assert (await world.get(f"{world.ws}/billing")).json()["limits"]["event_days"] == 1
 
 
 async def test_what_is_no_subscription_or_no_event_is_refused(world: HttpWorld) -> None:

@@ -1,4 +1,4 @@
-"""Keeps the database from growing for ever: makes and compacts the days of metering rows."""
+"""Keeps the database from growing for ever: compacts metering rows, drops what plans do not keep."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from sexton_actors.retention_terms import DAY_MS
 from sexton_actors.rounds import Round, RoundsActor
 from sexton_engine import Message
 from sexton_storage.errors import SumsDiffer
@@ -17,6 +18,9 @@ COMPACT_EVERY_S: Final = 600.0
 FIRST_COMPACT_S: Final = 60.0
 COMPACT_PAGE: Final = 5_000
 """Events of a page, where they are not dropped with their day."""
+DROP_EVERY_S: Final = 600.0
+DROP_PAGE: Final = 500
+"""Events of one transaction; each may have leases, gates and thousands of entries of transcripts."""
 REST_S: Final = 1.0
 
 log = structlog.get_logger()
@@ -30,6 +34,10 @@ class Compact(msgspec.Struct, Message[None], frozen=True):
     """Keep one metering row for each attempt of a day that is long over."""
 
 
+class DropEvents(msgspec.Struct, Message[None], frozen=True):
+    """Delete events that ended longer ago than the plan of their tenant keeps them, a page at a time."""
+
+
 class RetentionRounds(RoundsActor):
     """Every node has one; of two that come at once, one does it.
 
@@ -41,13 +49,26 @@ class RetentionRounds(RoundsActor):
     def rounds(self) -> Sequence[Round]:
         """The partitions at once, before there is much to put into them."""
         ready = Round(MakeReady(), READY_EVERY_S, self._make_ready)
+        drop = Round(DropEvents(), DROP_EVERY_S, self._drop_events, first_s=FIRST_COMPACT_S)
         if self._world.retention.slices_ms is None:
-            return (ready,)
-        return (ready, Round(Compact(), COMPACT_EVERY_S, self._compact, first_s=FIRST_COMPACT_S))
+            return (ready, drop)
+        return (ready, drop, Round(Compact(), COMPACT_EVERY_S, self._compact, first_s=FIRST_COMPACT_S))
 
     async def _make_ready(self) -> float | None:
         await self._world.storage.metering.make_ready(DAYS_AHEAD)
         return None
+
+    async def _drop_events(self) -> float | None:
+        full = False
+        for tier, limits in self._world.terms.plans.items():
+            if limits.event_days is not None:
+                dropped = await self._world.storage.events.drop_ended(
+                    tier, keep_ms=limits.event_days * DAY_MS, limit=DROP_PAGE
+                )
+                if dropped:
+                    log.info("events_dropped", plan=tier, events=dropped, older_than_days=limits.event_days)
+                full = full or dropped == DROP_PAGE
+        return REST_S if full else None
 
     async def _compact(self) -> float | None:
         keep_ms = self._world.retention.slices_ms

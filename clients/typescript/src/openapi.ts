@@ -4475,6 +4475,7 @@ export interface components {
             credentials: number | null;
             crons: number | null;
             drafts: number | null;
+            event_days: number | null;
             events_per_day: number | null;
             proposals: number | null;
             queued_messages: number | null;

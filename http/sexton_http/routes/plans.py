@@ -52,6 +52,8 @@ class Limits(Shape):
     drafts: int | None
     queued_messages: int | None
     crons: int | None
+    event_days: int | None
+    """Days that an event is kept after it ended, with its payload, answer, transcripts and files."""
 
 
 class PlanRecord(BillingPlan):

@@ -2490,6 +2490,7 @@ class Limits(Model, frozen=True, kw_only=True):
     drafts: int | None
     queued_messages: int | None
     crons: int | None
+    event_days: int | None
 
 
 class LlmKey(Model, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ LIMITS: Final = {
     "drafts": "Drafts",
     "queued_messages": "Messages that wait",
     "crons": "Schedules",
+    "event_days": "Days that ended events are kept",
 }
 """What a plan allows, by its name in the interface."""
 
