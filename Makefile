@@ -25,9 +25,10 @@ $(BIN)/python:
 	scripts/make-venv .venv
 
 # A stamp for each step, so that it happens once, and again when what it was made from changes.
-.venv/.locked: requirements/build.lock requirements/runtime.lock | $(BIN)/python
-	@echo "Installing what a server needs (once, by hash) ..."
-	@$(PIP) install --quiet --require-hashes -r requirements/build.lock -r requirements/runtime.lock
+# A local runner comes with the server, so its models' clients do as well.
+.venv/.locked: requirements/build.lock requirements/runtime.lock requirements/models.lock | $(BIN)/python
+	@echo "Installing what a server and a local runner need (once, by hash) ..."
+	@$(PIP) install --quiet --require-hashes -r requirements/build.lock -r requirements/runtime.lock -r requirements/models.lock
 	@touch $@
 
 # The project itself comes from this folder: nothing is resolved, nothing is fetched.
@@ -35,7 +36,7 @@ $(BIN)/python:
 	@$(PIP) install --quiet --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# The dev lock is a superset of the runtime lock.
+# The dev lock is a superset of the others.
 .venv/.dev: requirements/dev.lock .venv/.locked
 	@echo "Installing what tests and checks need (once, by hash) ..."
 	@$(PIP) install --quiet --require-hashes -r requirements/dev.lock
@@ -89,8 +90,9 @@ leasebench: $(TO_CHECK) .venv-peers/.locked ## lease services beside each other,
 	@touch $@
 
 .PHONY: audit sbom
-audit: .venv-audit/.locked ## known faults of the packages that a server needs; says so where none can be looked up
-	@$(or $(wildcard $(BIN)/python),python3) scripts/audit_packages.py .venv-audit/bin/pip-audit requirements/runtime.lock
+audit: .venv-audit/.locked ## known faults of the packages that a server and its extras need; says so where none can be looked up
+	@$(or $(wildcard $(BIN)/python),python3) scripts/audit_packages.py .venv-audit/bin/pip-audit \
+	  requirements/runtime.lock requirements/models.lock requirements/otel.lock
 
 sbom: .venv-audit/.locked ## what a server is made of, as CycloneDX, in dist/sexton.cdx.json
 	@mkdir -p dist
@@ -153,8 +155,9 @@ fmt: $(TO_CHECK) ## format, and fix what can be fixed safely
 COMPILE := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
   --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 lock: $(TO_CHECK) ## resolve the locks again
-	$(COMPILE) --group dev pyproject.toml requirements/build.in -o requirements/dev.lock
+	$(COMPILE) --group dev --all-extras pyproject.toml requirements/build.in -o requirements/dev.lock
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
+	$(COMPILE) --constraint requirements/dev.lock requirements/models.in -o requirements/models.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/otel.in -o requirements/otel.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(COMPILE) requirements/peers.in -o requirements/peers.lock

@@ -1,4 +1,4 @@
-"""Asks for known faults of packages: ``audit_packages.py PIP-AUDIT LOCK``; 0 none, 1 some, 2 unknown."""
+"""Asks for known faults of packages: ``audit_packages.py PIP-AUDIT LOCK...``; 0 none, 1 some, 2 unknown."""
 
 import json
 import subprocess
@@ -39,8 +39,14 @@ def mended(fault: Mapping[str, Any]) -> str:
     return ", ".join(fault["fix_versions"]) or "none"
 
 
-def main(program: str, lock: str) -> int:
-    """Print what is found; the exit status."""
+def main(program: str, *locks: str) -> int:
+    """Print what is found in each lock; the exit status, of which a known fault is the worst."""
+    found = {look(program, lock) for lock in locks}
+    return SOME if SOME in found else max(found)
+
+
+def look(program: str, lock: str) -> int:
+    """Print what is found in one of them."""
     said = ""
     for service in SERVICES:
         words = [program, "--disable-pip", "--require-hashes", "-r", lock, "-s", service]

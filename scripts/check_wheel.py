@@ -2,6 +2,7 @@
 
 The wheel must hold the six packages with all their data and the examples, and nothing else at its root,
 install beside the locked dependencies, and run ``sexton --version`` from a folder that is not the repository.
+Without extras all of it can be imported but the modules that need one; with them, those too.
 There, where no bubblewrap is on the path, it must find the one that was installed with it. The one-line
 install of the documents is tried with this wheel. The Python client has a wheel of its own, which is
 installed where nothing of the server is.
@@ -30,8 +31,25 @@ PACKAGES = {
 DATA = {"sexton_cli/examples": "examples"}  # a place in the wheel, and the folder it is taken from
 CLIENT = ROOT / "clients" / "python"
 LOCK = ROOT / "requirements" / "runtime.lock"
+EXTRAS = {
+    "models": {
+        "sexton_runner.providers.anthropic_api",
+        "sexton_runner.providers.openai_api",
+        "sexton_runner.tools.mcp_session",
+    },
+    "otel": {"sexton_http.outbound.otlp_messages"},
+}
+"""What each extra is needed for. Its lock has its name."""
 EXECUTABLE = stat.S_IXUSR
-IMPORT_ALL = f"import http.client; import {', '.join(PACKAGES)}"
+IMPORT_ALL = f"""
+import http.client, importlib, pkgutil
+for package in {tuple(PACKAGES)}:
+    for found in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+        try:
+            found.name.endswith("__main__") or importlib.import_module(found.name)
+        except ImportError:
+            print(found.name)
+"""
 
 
 def main() -> None:
@@ -41,8 +59,11 @@ def main() -> None:
         check_contents(wheel)
         wheels = fetch_locked(folder / "wheels")
         python = install_alone(wheel, wheels, folder / "venv")
-        run(python, "-I", "-c", IMPORT_ALL, cwd=folder)
+        check_imports(python, folder, set().union(*EXTRAS.values()))
         told = run(python.with_name("sexton"), "--version", cwd=folder)
+        for extra in EXTRAS:
+            add_extra(python, wheels, extra)
+        check_imports(python, folder, set())
         check_bubblewrap(python.with_name("sexton"), folder)
         check_tool(wheel, wheels, folder)
         check_client(wheels, folder, wheel.name.split("-")[1])
@@ -59,6 +80,21 @@ def run(*command: str | Path, cwd: Path, **changes: str) -> str:
         command, check=True, cwd=cwd, env=environment | changes, stdout=subprocess.PIPE, text=True
     )
     return done.stdout
+
+
+def check_imports(python: Path, folder: Path, missing: set[str]) -> None:
+    """Import every module; those that cannot be are the ones that need what is not installed."""
+    found = set(run(python, "-I", "-c", IMPORT_ALL, cwd=folder).split())
+    if found != missing:
+        sys.exit(f"Other modules than expected cannot be imported: {sorted(found ^ missing)}")
+
+
+def add_extra(python: Path, wheels: Path, extra: str) -> None:
+    """Install what the lock of an extra adds."""
+    pip = (python, "-m", "pip", "--disable-pip-version-check")
+    locked = ("--require-hashes", "-r", LOCK.with_name(f"{extra}.lock"))
+    run(*pip, "install", "--quiet", "--no-index", "--find-links", wheels, *locked, cwd=ROOT)
+    run(*pip, "check", cwd=ROOT)
 
 
 def check_bubblewrap(sexton: Path, folder: Path) -> None:
@@ -86,7 +122,8 @@ def check_tool(wheel: Path, wheels: Path, folder: Path) -> None:
     places = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "tool-bin")}
     # uv comes with the development environment, beside this Python.
     install = (Path(sys.executable).with_name("uv"), "tool", "install", "--quiet", "--offline", "--no-index")
-    run(*install, "--python", sys.executable, "--find-links", wheels, wheel, cwd=folder, **places)
+    wanted = f"sexton[models] @ {wheel.as_uri()}"
+    run(*install, "--python", sys.executable, "--find-links", wheels, wanted, cwd=folder, **places)
     told = run(folder / "tool-bin" / "sexton", "--version", cwd=folder)
     if not told.startswith("sexton"):
         sys.exit(f"The installed tool says {told!r}.")
@@ -140,9 +177,11 @@ def check_contents(wheel: Path) -> None:
 
 
 def fetch_locked(folder: Path) -> Path:
-    """Fetch the locked runtime, by hash, for both ways to install; the answer is the folder."""
+    """Fetch what is locked, by hash, for both ways to install; the answer is the folder."""
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "download", "--quiet", "--require-hashes", "--dest", folder, "-r", LOCK, cwd=ROOT)
+    for name in (LOCK.stem, *EXTRAS):
+        lock = LOCK.with_name(f"{name}.lock")
+        run(*pip, "download", "--quiet", "--require-hashes", "--dest", folder, "-r", lock, cwd=ROOT)
     return folder
 
 

@@ -28,7 +28,10 @@ def test_a_target_begins_by_making_an_environment_from_the_locks(clone: Path, ta
     plan = plan_of(clone, target)
 
     assert plan.startswith("scripts/make-venv .venv\n")
-    assert "--require-hashes -r requirements/build.lock -r requirements/runtime.lock" in plan
+    assert (
+        "--require-hashes -r requirements/build.lock -r requirements/runtime.lock -r requirements/models.lock"
+        in plan
+    )
     assert plan.count("--no-index --no-deps --no-build-isolation --editable .") == 1
 
 

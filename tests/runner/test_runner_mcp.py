@@ -103,6 +103,18 @@ async def test_a_server_that_cannot_be_started_is_told_and_done_without(tmp_path
         assert "the MCP server bad cannot be used" in bench.plane.frames("chunk")[0]["text"]
 
 
+async def test_without_the_models_extra_a_server_is_told_and_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sexton_runner.tools.mcp_session", None)
+    settings = ToolSettings(mcp_servers={"here": McpServer(command=("/bin/true",))})
+    async with open_bench(tmp_path, policy={"tools": ["mcp:here", "shell"]}, settings=settings) as bench:
+        assert set(bench.box.tools) == {"shell"}
+
+        await bench.run.shown()
+        assert "the extra models" in bench.plane.frames("chunk")[0]["text"]
+
+
 async def test_a_server_in_the_sandbox_ends_with_the_run(tmp_path: Path) -> None:
     async with open_bench(tmp_path, policy={"tools": ["mcp:local"]}, settings=IN_SANDBOX) as bench:
         await bench.call("local__net")

@@ -136,6 +136,7 @@ async def _load(dialect: Dialect) -> Any:
         module = await trio.to_thread.run_sync(importlib.import_module, dialect.module)
     except ImportError as fault:
         raise ProviderMissing(
-            f"the package {dialect.package!r} cannot be imported ({fault}): install sexton with it"
+            f"the package {dialect.package!r} cannot be imported ({fault}) by this runner: install sexton"
+            " with the extra models, as in pip install 'sexton[models]'"
         ) from fault
     return getattr(module, dialect.maker)

@@ -24,6 +24,7 @@ MAX_NAME_CHARS = 64
 ALL_OF = "mcp:"
 # The SDK takes half a second to import, which a runner without such servers should not wait for.
 SESSIONS = "sexton_runner.tools.mcp_session"
+ADVICE = "install this runner's sexton with the extra models"
 log = structlog.get_logger()
 
 
@@ -121,7 +122,13 @@ class Served:
 
     async def host(self) -> None:
         """Keep the conversation open; until cancelled, or until the server ends it."""
-        open_session: OpenSession = importlib.import_module(SESSIONS).open_session
+        try:
+            open_session: OpenSession = importlib.import_module(SESSIONS).open_session
+        except ImportError as missing:
+            self.fault = f"the package 'mcp' cannot be imported ({missing}): {ADVICE}"
+            log.warning("mcp_server_lost", server=self.name, fault=self.fault)
+            self._answered.set()
+            return
         try:
             async with open_session(self._settings, self._run, self.name) as session:
                 self._session = session
