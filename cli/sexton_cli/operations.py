@@ -69,6 +69,8 @@ COMMAND_OF: Final[Mapping[str, str]] = {
     "withdraw_canary": "agent canary withdraw",
     "pin_agent": "agent pin",
     "unpin_agent": "agent unpin",
+    "start_shadow": "agent shadow start",
+    "get_shadow": "agent shadow report",
     "get_agent_profile": "agent status",
     "list_agent_scores": "score list",
     "get_scoring": "scoring show",

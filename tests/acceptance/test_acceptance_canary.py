@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 from urllib.parse import quote
 
 import httpx2
@@ -107,6 +108,7 @@ network: {{allow: [{{host: localhost, ports: [{port}], paths: [/shop.git, /echo]
 env: {{HUB_TOKEN: "${{secrets.hub.token}}", PORT: "{port}", BACKWARDS: "{backwards}"}}
 ---
 """
+BEARER = {"headers": {"authorization": "Bearer ${secrets.hub.token}"}}
 HERALD = """---
 name: herald
 description: Asks a server of the workspace, which is sent a token.
@@ -342,6 +344,23 @@ def _herons() -> Iterator[str]:
         yield address
 
 
+async def nothing_gets_out_of_a_shadow(api: Api, zombie_id: str, git: GitServer) -> None:
+    """Let an agent that sends, lends and keeps do all of it once more, as a shadow of what it did."""
+    workspace = f"{api.workspace}/zombies/{zombie_id}/workspace-files"
+    before, kept = [*git.heard], await api.call("GET", workspace)
+    wish = {"agent_version": 1, "budget_nanos": 10**12, "limit": 1}
+    made = await api.call("POST", f"{api.workspace}/zombies/{zombie_id}/shadow", wish)
+    path = f"{api.workspace}/jobs/{made['job']['job_id']}/shadow"
+    with trio.fail_after(PATIENCE_S):
+        while (shown := await api.call("GET", path))["job"]["status"] != "done":
+            await trio.sleep(0.2)
+    [pair] = shown["items"]
+
+    assert (pair["original"]["status"], pair["shadow"]["status"]) == ("processed", "agent_error")
+    assert (git.heard, git.log("agent")) == (before, ["Report", "The first"])
+    assert await api.call("GET", workspace) == {**kept, "request_id": ANY}
+
+
 async def test_no_planted_secret_is_found_in_anything_that_was_written(
     tmp_path: Path, git: GitServer, herons: str, setting: Callable[[str, str], None]
 ) -> None:
@@ -362,10 +381,11 @@ async def test_no_planted_secret_is_found_in_anything_that_was_written(
             assert f"looked for {len(LENT)} characters\nfound in: []" in worked["response_text"]
             assert git.log("agent") == ["Report", "The first"]
 
+            await nothing_gets_out_of_a_shadow(api, worker, git)
+
             # The server that the workspace declares wants the very token, and says it back.
             model.script = [Say(calls=[Call("herons__who_am_i", {})]), Say(text="It knows me.")]
-            declared = {"url": herons, "headers": {"authorization": "Bearer ${secrets.hub.token}"}}
-            await api.call("PUT", f"{api.workspace}/mcp-servers/herons", declared)
+            await api.call("PUT", f"{api.workspace}/mcp-servers/herons", {"url": herons, **BEARER})
             herald = await api.install(HERALD, HERALD_TRIGGER)
             heralded = await api.ended(herald)
             assert (heralded["status"], heralded["response_text"]) == ("processed", "It knows me."), heralded

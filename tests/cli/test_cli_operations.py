@@ -34,6 +34,7 @@ MORE: dict[str, tuple[str, ...]] = {
     "rotate_vault": ("--no-wait",),
     "put_mcp_server": ("--url", "https://mcp.example.com/mcp"),
     "put_credential": ("--field", "token"),
+    "start_shadow": ("--version", "1"),
 }
 """Options with which a command does just this operation."""
 SHOWN_BY = {
@@ -59,6 +60,7 @@ NAMELESS = frozenset(
         *("get_agent_profile", "get_balance", "get_queue", "get_scoring", "get_tenant_provider"),
         *("get_throughput", "healthz", "readyz", "show_chat", "show_vault", "show_workspace_files"),
         *("view_queue", "view_actor", "list_actor_messages", "get_canary"),
+        *("get_shadow", "start_shadow"),
     }
 )
 """What has no name: sums, settings of a whole, things that are not there."""

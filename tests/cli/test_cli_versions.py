@@ -127,3 +127,25 @@ def test_apply_leaves_a_version_on_trial_alone_and_says_so(applied: Crew) -> Non
     assert (still["config_revision"], still["on_trial"]["version"]) == (1, 2)
     assert "~ agent/herald: SKILL.md" in after
     assert herald(applied)["on_trial"] is None
+
+
+def test_a_draft_is_run_as_a_shadow_of_saved_events(applied: Crew, tmp_path: Path) -> None:
+    folder = tmp_path / "herald"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(skill_md("herald", body="Look twice.\n"))
+    (folder / "TRIGGER.md").write_text(trigger_md("herald"))
+    counted = said(applied, "agent", "shadow", "start", "herald", str(folder), "--dry-run")
+    begun = said(applied, "agent", "shadow", "start", "herald", str(folder), "--limit", "3").splitlines()[-1]
+    said(applied, "jobs", "wait", begun)
+    told = said(applied, "agent", "shadow", "report", begun)
+    whole = json.loads(said(applied, "agent", "shadow", "report", begun, "--json"))
+    (folder / "SKILL.md").write_text("no front matter")
+    wrong = said(applied, "agent", "shadow", "start", "herald", str(folder), status=1)
+    neither = said(applied, "agent", "shadow", "start", "herald", status=2)
+
+    assert counted == "0 events.\n"
+    assert "done: 0 events, 0 with the same answer" in told
+    assert (whole["job"]["agent_version"], whole["items"]) == (2, [])
+    assert "SKILL.md:1" in wrong
+    assert "give either DIR or --version" in neither
+    assert herald(applied)["config_revision"] == 1, "the draft was never active"

@@ -56,6 +56,38 @@ async def found(world: StorageWorld, wanted: Selection, until: int = 10**9) -> l
     return [one.event_id for one in page]
 
 
+async def test_a_shadow_changes_nothing_but_what_was_spent(
+    world: StorageWorld,
+) -> None:
+    agent, job = await world.agent(), job_of(world, kind=JobKind.SHADOW, budget_nanos=9, events_limit=2)
+    first = await ended(world, agent, EventStatus.PROCESSED)
+    trust = await world.storage.improvement.trust(agent.id)
+    await world.storage.jobs.add(job, limit=9)
+    for _ in range(2):
+        await world.append(agent, shadow_job=job.id, resumes_event_id=first)
+        lease = (await world.claim(agent)).lease
+        kept = await world.storage.leases.load(lease.id)
+        failed = EventEnd(EventStatus.AGENT_ERROR, response_text="worse")
+        await world.end(lease, failed, slice=world.slice_of(lease, 5))
+        assert kept is not None
+        assert (lease.shadow, kept.shadow) == (True, True)
+    pairs = await world.storage.jobs.shadows(job.id, limit=9)
+    last = pairs[0].shadow
+    rest = await world.storage.jobs.shadows(job.id, limit=9, after=Page(last.created_at, last.id))
+    scores = await world.storage.improvement.scores(agent.id, limit=9)
+    kinds = (JobKind.SHADOW, JobKind.REPLAY)
+    repeated = [await found(world, selection(world, kind, f"agent:{agent.id}")) for kind in kinds]
+
+    assert await world.storage.jobs.load(job.id) == job
+    assert await world.storage.jobs.spent(job.id) == 10
+    assert [pair.original and pair.original.id for pair in pairs] == [first, first]
+    assert (len(pairs), rest) == (2, [pairs[1]])
+    assert (pairs[0].tools, pairs[0].would_ask) == ({}, ())
+    assert repeated == [[first], [first]], "shadows are repeated by nobody"
+    assert [score.event_id for score in scores] == [first]
+    assert await world.storage.improvement.trust(agent.id) == trust
+
+
 async def test_a_job_is_saved_by_the_version_that_was_seen(world: StorageWorld) -> None:
     jobs, job = world.storage.jobs, job_of(world)
     assert await jobs.add(job, limit=2)

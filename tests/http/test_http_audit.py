@@ -47,6 +47,7 @@ ELSEWHERE = {
     "job.pause",
     "job.replay",
     "job.resume",
+    "job.shadow",
     "job.stop",
     "mcp_server.delete",
     "mcp_server.put",

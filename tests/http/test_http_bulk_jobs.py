@@ -261,6 +261,10 @@ async def test_what_is_malformed_or_not_there_is_refused(
     for verb in ("cancel", "replay"):
         full = await world.post(f"{world.ws}/events:{verb}", {"filter": "after:0"})
         assert (full.status_code, full.json()["error_code"]) == (409, "UZ-JOB-002")
+    zombie = await world.install()
+    wish = {"agent_version": 1, "budget_nanos": 1}
+    shadow = await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/shadow", wish)
+    assert (shadow.status_code, shadow.json()["error_code"]) == (409, "UZ-JOB-002")
 
 
 async def test_anothers_jobs_and_failures_are_not_there(world: HttpWorld) -> None:

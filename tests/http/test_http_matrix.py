@@ -39,6 +39,7 @@ BODIES: dict[str, Any] = {
     "steer_zombie": {"message": "hello"},
     "start_canary": {"agent_version": 1, "share": 10},
     "pin_agent": {"agent_version": 1},
+    "start_shadow": {"agent_version": 1, "budget_nanos": 1},
     "begin_workspace_upload": {"sha256": "0" * 64, "size": 1},
     "change_api_key": {"active": False},
     "verify_webhook": {"headers": {}, "body": ""},

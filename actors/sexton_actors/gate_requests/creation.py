@@ -20,10 +20,12 @@ from sexton_storage.records.zombies import Zombie
 BY_RULE = "system:auto_kill"
 BY_DENY = "system:deny"
 BY_ANOMALY = "system:anomaly"
+BY_SHADOW = "system:shadow"
 ANOMALY_KIND = "anomaly"
 DETAILS = {
     BY_RULE: "A rule of the agent forbids this (auto_kill). Nobody was asked, and the agent is paused.",
     BY_DENY: "A rule of the agent refuses this (deny). Nobody was asked, and the agent goes on.",
+    BY_SHADOW: "A shadow run: people would have been asked, and were not. Nothing that it does takes effect.",
     BY_ANOMALY: "This was done too often for an anomaly rule. Nobody was asked, and the agent is paused.",
 }
 
@@ -68,7 +70,8 @@ def gate_for(
         ask.gate_kind == ANOMALY_KIND or anomaly(manifest.gates, earlier, now).rule is not None
     ):
         return killed(gate, BY_ANOMALY, now)
-    return by_rule(gate, behaviour, now)
+    ruled = by_rule(gate, behaviour, now)
+    return in_shadow(ruled, now) if lease.shadow else ruled
 
 
 def gate_before_lease(
@@ -113,6 +116,11 @@ def by_rule(gate: Gate, behaviour: Behaviour | None, now: int) -> Gate:
             return gate
         case _:
             assert_never(behaviour)
+
+
+def in_shadow(gate: Gate, now: int) -> Gate:
+    """The gate of a shadow run: what a rule refuses is refused, and nobody is asked about the rest."""
+    return _closed(gate, GateStatus.APPROVED, BY_SHADOW, now) if gate.status is GateStatus.PENDING else gate
 
 
 def killed(gate: Gate, by: str, now: int) -> Gate:

@@ -17,7 +17,7 @@ from sexton_engine import Actor, Context, MailboxSpec
 from sexton_storage.attribution import attributed
 from sexton_storage.errors import Conflict, StorageError, StorageUnavailable
 from sexton_storage.event_filter.parse import FilterError, parse_filter
-from sexton_storage.records.jobs import OVER, Candidate, Job, JobStatus, Selection
+from sexton_storage.records.jobs import OVER, Candidate, Job, JobKind, JobStatus, Selection
 from sexton_storage.refusals import Lost
 
 JOBS_LIMIT: Final = 32
@@ -119,6 +119,10 @@ class JobActor(Actor):
         job, now = await self._held.load(), self._world.now_ms()
         if job is None or not transitions.may_work(job, self._me, now):
             return None
+        if job.kind is JobKind.SHADOW and not job.page and job.status is not JobStatus.STOPPING:
+            spent = await self._world.storage.jobs.spent(job.id)
+            if (why := transitions.shadow_is_over(job, spent)) is not None:
+                return await self._held.save(transitions.enough(job, why, now))
         try:
             found = [] if job.page or job.status is JobStatus.STOPPING else await self._next(job)
         except FilterError as fault:

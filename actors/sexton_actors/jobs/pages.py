@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from sexton_engine import Context
 from sexton_engine.errors import EngineError
 from sexton_storage.errors import StorageError
 from sexton_storage.records.events import Event
-from sexton_storage.records.jobs import Job, JobKind
+from sexton_storage.records.jobs import Job, JobKind, JobStatus
 from sexton_storage.stores import Storage
 
 CHUNK: Final = 64
@@ -28,6 +29,7 @@ QUEUE_FULL: Final = "queue_full"
 WORKSPACE_PAUSED: Final = "workspace_paused"
 STORAGE: Final = "storage"
 BUSY: Final = "busy"
+RUNS: Final = "runs"
 _LATER: Final[Mapping[str, str]] = {
     FULL: QUEUE_FULL,
     "UZ-WORKSPACE-002": WORKSPACE_PAUSED,
@@ -44,7 +46,9 @@ async def do_page(context: Context, storage: Storage, job: Job) -> Sequence[Outc
     Raises StorageUnavailable, before anything is done.
     """
     outcomes: dict[UUID, Outcome] = {}
-    page = await _read(storage, job, outcomes) if job.kind is JobKind.REPLAY else _Page({}, {})
+    page = _Page({}, {}) if job.kind is JobKind.CANCEL else await _read(storage, job, outcomes)
+    if job.kind is JobKind.SHADOW:
+        await _watch(context, storage, job, page, outcomes)
     agents: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for event_id, agent_id in zip(job.page, job.page_agents, strict=True):
         if event_id not in outcomes:
@@ -83,6 +87,24 @@ async def _read(storage: Storage, job: Job, outcomes: dict[UUID, Outcome]) -> _P
     return _Page(events, new_ids)
 
 
+async def _watch(
+    context: Context, storage: Storage, job: Job, page: _Page, outcomes: dict[UUID, Outcome]
+) -> None:
+    """An event of a shadow is done when its run has ended; of a shadow that is to stop it is cancelled."""
+    for event_id, agent_id in zip(job.page, job.page_agents, strict=True):
+        if job.status is JobStatus.STOPPING and event_id not in outcomes:
+            outcomes[event_id] = SKIPPED
+        if outcomes.get(event_id) != DONE:
+            continue
+        made = await storage.events.load(page.new_ids[event_id])
+        if made is None or made.completed_at is not None:
+            continue
+        outcomes[event_id] = Later(RUNS)
+        if job.status is JobStatus.STOPPING:
+            with suppress(EngineError):
+                await context.ask("queue", agent_id, CancelMany((made.id,), job.created_by))
+
+
 async def _ask(
     context: Context, job: Job, agent_id: UUID, event_ids: Sequence[UUID], page: _Page
 ) -> Sequence[Outcome]:
@@ -97,8 +119,12 @@ async def _ask(
             job.request_json,
             job.merges,
             job.asked_version,
+            job.id if job.kind is JobKind.SHADOW else None,
         )
-        return [outcome_of(reply) for reply in await context.ask("zombie", agent_id, message)]
+        outcomes = [outcome_of(reply) for reply in await context.ask("zombie", agent_id, message)]
+        # The run of a shadow is waited for.
+        waits = job.kind is JobKind.SHADOW
+        return [Later(RUNS) if waits and outcome == DONE else outcome for outcome in outcomes]
     except StorageError:
         return [Later(STORAGE)] * len(event_ids)
     except EngineError:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sexton_actors.protocol.jobs import Begin, Wish
 from sexton_actors.refusal import Refusal
-from sexton_storage.records.jobs import OVER, Candidate, Job, JobStatus, Survey
+from sexton_storage.records.jobs import OVER, Candidate, Job, JobKind, JobStatus, Survey
 
 HOLD_MS: Final = 3_000
 """How long nobody else goes on with a job after a sign of life of whoever works on it."""
@@ -69,6 +69,8 @@ def begin(job_id: UUID, message: Begin, survey: Survey, now: int) -> Job:
         merges=message.merges,
         asked_version=message.asked_version,
         rate_limit=message.rate_limit,
+        budget_nanos=message.budget_nanos,
+        events_limit=message.events_limit,
     )
 
 
@@ -136,7 +138,33 @@ def page_limit(job: Job) -> int:
     >>> page_limit(job), page_limit(replace(job, rate_limit=20))
     (512, 20)
     """
-    return min(PAGE_EVENTS, job.rate_limit or PAGE_EVENTS)
+    return 1 if job.kind is JobKind.SHADOW else min(PAGE_EVENTS, job.rate_limit or PAGE_EVENTS)
+
+
+def shadow_is_over(job: Job, spent: int) -> str | None:
+    """Why a shadow takes no further event into its hand; None: it may.
+
+    One event at a time is run, so what is spent is passed by one run at most; that run is told what is left.
+
+    >>> it = UUID(int=1)
+    >>> job = Job(it, it, it, JobKind.SHADOW, JobStatus.RUNNING, 1, "", "", "", 0, 0, 0, 0, done=2)
+    >>> job = replace(job, budget_nanos=100, events_limit=3)
+    >>> shadow_is_over(job, 99), shadow_is_over(replace(job, done=3), 0)
+    (None, 'It has repeated 3 events, as many as were asked for.')
+    >>> shadow_is_over(job, 100)
+    'Its budget of 100 nanos is spent.'
+    """
+    if job.budget_nanos is not None and spent >= job.budget_nanos:
+        return f"Its budget of {job.budget_nanos} nanos is spent."
+    dealt_with = job.done + job.failed
+    if job.events_limit is not None and dealt_with >= job.events_limit:
+        return f"It has repeated {dealt_with} events, as many as were asked for."
+    return None
+
+
+def enough(job: Job, why: str, now: int) -> Job:
+    """End a job before all that fitted is done, and say why."""
+    return _over(replace(job, detail=why), JobStatus.DONE, now)
 
 
 def within_bytes(found: Sequence[Candidate]) -> Sequence[Candidate]:

@@ -30,19 +30,21 @@ async def ask_approval(held: HeldLease, message: m.AskApproval) -> Gate | Refusa
         if zombie is None:
             return held.unknown()
         manifest = await _manifest(held, zombie, state.lease)
+        shadow = state.lease.shadow
         gate = gate_for(
             zombie,
             manifest,
             state.lease,
             message,
-            earlier=await _earlier(held, manifest, zombie.id, message, now),
+            earlier=() if shadow else await _earlier(held, manifest, zombie.id, message, now),
             gate_id=held.world.new_id(),
             now=now,
         )
         if gate.status is not GateStatus.PENDING:
             if (answered := await _answered(held, gate)) is not None:
                 return answered
-            if gate.status is GateStatus.AUTO_KILLED and (refusal := await _pause(held, gate)):
+            kills = gate.status is GateStatus.AUTO_KILLED and not shadow
+            if kills and (refusal := await _pause(held, gate)):
                 return refusal
         opened = await held.world.storage.journal.write(open_gate(state, gate, now))
         return opened if isinstance(opened, Lost) else _gate_opened(held, state, opened.gate)

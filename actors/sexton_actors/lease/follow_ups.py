@@ -2,6 +2,7 @@
 
 from sexton_actors.lease.record import HeldLease
 from sexton_actors.lease.transitions.follow_ups import follow_up, moment
+from sexton_actors.lease.transitions.shadows import may_take_effect
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol import lease as m
 from sexton_actors.protocol.scheduler import SchedulesChanged
@@ -17,6 +18,8 @@ async def ask(held: HeldLease, message: m.AskFollowUp) -> FollowUp | Refusal:
 
     async def attempt(state: LeaseState, now: int) -> FollowUp | Refusal | Lost:
         if refusal := fenced(state.lease, message.runner_id, None, now, STALE):
+            return refusal
+        if refusal := may_take_effect(state.lease):
             return refusal
         new = await _asked(held, state.lease, message, now)
         if isinstance(new, Refusal):

@@ -3,6 +3,7 @@
 from sexton_actors.lease.handover.secret_hosts import secret_hosts
 from sexton_actors.lease.record import HeldLease
 from sexton_actors.lease.transitions.integrations import may_use, used
+from sexton_actors.lease.transitions.shadows import may_take_effect
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.manifest.model import from_json
 from sexton_actors.protocol import lease as m
@@ -21,6 +22,8 @@ async def ask(held: HeldLease, message: m.AskIntegration) -> Requested | Refusal
         return held.unknown()
     lease = state.lease
     if refusal := fenced(lease, message.runner_id, None, held.world.now_ms(), STALE):
+        return refusal
+    if refusal := may_take_effect(lease):
         return refusal
     request = Request(
         grant_id=held.world.new_id(),
@@ -44,6 +47,8 @@ async def lend(held: HeldLease, message: m.Lend) -> m.Lent | Refusal:
     async def attempt(state: LeaseState, now: int) -> m.Lent | Refusal | Lost:
         lease = state.lease
         if refusal := fenced(lease, message.runner_id, None, now, STALE):
+            return refusal
+        if refusal := may_take_effect(lease):
             return refusal
         grant = may_use(
             await held.world.storage.grants.find(lease.zombie_id, message.service), message.service

@@ -104,7 +104,7 @@ async def _reported_before(held: HeldLease, message: m.Report) -> m.Reported | R
 
 async def _continuation(held: HeldLease, message: m.Report) -> Event | None:
     """What goes on from the report's checkpoint; its id is the same however often the end is tried."""
-    if message.checkpoint is None or held.record is None:
+    if message.checkpoint is None or held.record is None or held.record.lease.shadow:
         return None
     event = await held.world.storage.events.load(held.record.lease.event_id)
     if event is None:

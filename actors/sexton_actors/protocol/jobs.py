@@ -34,6 +34,10 @@ class Begin(Attributed, Message[Job | Refusal], frozen=True):
     merges: bool = False
     asked_version: int | None = None
     rate_limit: int = 0
+    budget_nanos: int | None = None
+    """What the runs of a shadow may cost together."""
+    events_limit: int | None = None
+    """How many events a shadow repeats at most."""
 
 
 class Change(Attributed, Message[Job | Refusal], frozen=True):

@@ -195,6 +195,8 @@ class ReplayMany(msgspec.Struct, Message[tuple[Accepted | AlreadyAccepted | Refu
     merges: bool = False
     asked_version: int | None = None
     """As with ``Replay``: a number, of which each agent has a version of its own."""
+    shadow_job: UUID | None = None
+    """The bulk job that has them run without effects."""
 
 
 class StatusChanged(msgspec.Struct, frozen=True):

@@ -50,5 +50,9 @@ class Actions:
         events = await self._held.world.storage.events.list(
             zombie.workspace_id, limit=LOOK_BACK, zombie_id=zombie.id, since=now - window_ms, whole_bytes=0
         )
-        times = (event.created_at for event in events if (event.event_type, event.actor) == action)
+        times = (
+            event.created_at
+            for event in events
+            if (event.event_type, event.actor) == action and event.shadow_job is None
+        )
         return tuple(sorted(times))

@@ -112,6 +112,7 @@ def _again(event: Event, new_id: UUID, message: m.ReplayMany, manifest: Manifest
         replayed_by=message.by,
         event_id=new_id,
         asked_version=message.asked_version,
+        shadow_job=message.shadow_job,
     )
 
 

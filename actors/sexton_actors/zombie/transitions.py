@@ -66,6 +66,8 @@ class WakeUp(msgspec.Struct, frozen=True):
     """The trial of a version that it counts in."""
     repeats: Event | None = None
     """The event that it is the replay of."""
+    shadow_job: UUID | None = None
+    """The bulk job that has it run without effects."""
     event_id: UUID | None = None
     """What the event is to be called, where something was kept for it before; None: it gets a new id."""
 
@@ -209,6 +211,7 @@ def append(
         traceparent=waking.traceparent,
         asked_version=waking.asked_version,
         trial_id=waking.trial_id,
+        shadow_job=waking.shadow_job,
     )
     data: dict[str, Any] = {
         "actor": event.actor,
@@ -219,6 +222,8 @@ def append(
         data |= {"resumes_event_id": str(waking.resumes_event_id)}
     if waking.replayed_by:
         data |= {"replayed_by": waking.replayed_by}
+    if waking.shadow_job is not None:
+        data |= {"shadow_job_id": str(waking.shadow_job)}
     if waking.asked_version is not None:
         data |= {"agent_version": waking.asked_version}
     return AppendEvent(
@@ -236,6 +241,14 @@ def append(
 
 def held_at(write: AppendEvent, gate: Gate) -> AppendEvent:
     """The same event, stopped at a gate before its first lease; ended where a rule closed the gate."""
+    if gate.status is GateStatus.APPROVED:
+        # Nobody is asked about a shadow run: the gate says what people would have been asked.
+        told = {"gate_id": str(gate.id), "status": str(gate.status), "resolved_by": gate.resolved_by}
+        asked = {"action_id": gate.action_id, "tool_name": gate.tool_name, "action_name": gate.action_name}
+        frame = NewFrame(
+            gate.zombie_id, gate.event_id, FrameKind.GATE_RESOLVED, gate.requested_at, asked | told
+        )
+        return msgspec.structs.replace(write, gate=gate, frames=(*write.frames, frame))
     pending = gate.status is GateStatus.PENDING
     label = "approval_denied" if gate.status is GateStatus.DENIED else "policy_deny"
     event = msgspec.structs.replace(

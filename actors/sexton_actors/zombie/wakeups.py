@@ -12,7 +12,7 @@ from sexton_actors.backlog import may_wait
 from sexton_actors.canaries.record import canary_on_trial
 from sexton_actors.canaries.sides import side_of
 from sexton_actors.entitlements import Entitled
-from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_before_lease, killed
+from sexton_actors.gate_requests.creation import BY_ANOMALY, by_rule, gate_before_lease, in_shadow, killed
 from sexton_actors.gate_requests.evidence import evidence_of
 from sexton_actors.gate_rules.anomaly import Observation
 from sexton_actors.gate_rules.rules import match_rules
@@ -118,7 +118,7 @@ class Waker:
 
     def _one_kept(self, batch: "Replies", place: int, write: AppendEvent, outcome: Kept) -> None:
         reply = self._kept(write, self._landed(write, outcome), webhook=False, alone=False)
-        if isinstance(reply, m.Accepted) and write.gate is None and batch.queued_at is None:
+        if isinstance(reply, m.Accepted) and may_be_leased(write) and batch.queued_at is None:
             batch.queued_at = write.event.created_at
         batch.put(place, reply)
         if batch.is_whole and batch.queued_at is not None:
@@ -151,6 +151,8 @@ class Waker:
         gate = await self._gate(zombie, manifest, waking, write, now)
         if gate is not None:
             write = transitions.held_at(write, gate)
+            if waking.shadow_job is not None:
+                return write
             if gate.status is GateStatus.AUTO_KILLED and (refusal := await self._pause(gate)):
                 return refusal
         return write
@@ -158,7 +160,7 @@ class Waker:
     def _begin(self, write: AppendEvent) -> None:
         if write.dedup_key is not None:
             self._in_flight[write.dedup_key] += 1
-        if write.gate is None:
+        if may_be_leased(write):
             self._held.world.backlog.add(write.event.zombie_id, write.event.workspace_id)
 
     def _landed(self, write: AppendEvent, outcome: Kept) -> Kept:
@@ -169,7 +171,7 @@ class Waker:
         if not isinstance(outcome, Appended):
             event = write.event
             self._actions.withdraw((event.event_type, event.actor), event.created_at)
-            if write.gate is None:
+            if may_be_leased(write):
                 self._held.world.backlog.add(event.zombie_id, event.workspace_id, -1)
         return outcome
 
@@ -212,7 +214,8 @@ class Waker:
     ) -> Gate | None:
         gates, action = manifest.gates, (waking.event_type, waking.actor)
         behaviour = match_rules(gates, *action, waking.request)
-        if waking.dedup_key is not None and waking.dedup_key in self._in_flight:
+        is_repeat = waking.dedup_key is not None and waking.dedup_key in self._in_flight
+        if is_repeat or waking.shadow_job is not None:
             seen = Observation((), None)
         else:
             seen = await self._actions.observe(gates, action, now)
@@ -228,7 +231,8 @@ class Waker:
         )
         if seen.rule is not None:
             return killed(gate, BY_ANOMALY, now)
-        return by_rule(gate, behaviour, now)
+        ruled = by_rule(gate, behaviour, now)
+        return ruled if waking.shadow_job is None else in_shadow(ruled, now)
 
     async def _evidence(self, zombie: Zombie, manifest: Manifest, waking: WakeUp) -> dict[str, Any]:
         # Whoever decides need not see what the agent is lent, should a sender repeat it.
@@ -287,8 +291,9 @@ class Waker:
 
     def _appended(self, write: AppendEvent, *, alone: bool) -> None:
         gate, context = write.gate, self._held.context
-        if gate is None and alone:
-            context.tell("queue", self._held.id, EventQueued(write.event.created_at))
+        if may_be_leased(write):
+            if alone:
+                context.tell("queue", self._held.id, EventQueued(write.event.created_at))
         elif gate is not None and gate.status is GateStatus.PENDING:
             context.tell("gate", gate.id, Opened(gate))
 
@@ -346,6 +351,11 @@ def _sided(zombie: Zombie, waking: WakeUp, event_id: UUID) -> WakeUp:
     key = waking.repeats.id.bytes if waking.repeats else waking.dedup_key or event_id.bytes
     side = side_of(canary, key, waking.repeats)
     return msgspec.structs.replace(waking, trial_id=side.trial_id, asked_version=side.asked_version)
+
+
+def may_be_leased(write: AppendEvent) -> bool:
+    """Whether no gate holds the event back."""
+    return write.gate is None or write.gate.status is GateStatus.APPROVED
 
 
 def _source(write: AppendEvent) -> str:

@@ -61,7 +61,7 @@ def list_(caller: Caller, *, limit: int, cursor: str | None) -> None:
 def show(caller: Caller, *, job: str) -> None:
     """Show how far the JOB of this id is."""
     with caller.client() as client:
-        found = client.get(_path(caller, client, job))
+        found = client.get(job_path(caller, client, job))
     _tell(caller, found)
 
 
@@ -95,7 +95,7 @@ def stop(caller: Caller, *, job: str) -> None:
 def wait(caller: Caller, *, job: str) -> None:
     """Wait until a JOB is over; fails unless all its events were dealt with."""
     with caller.client() as client:
-        path = _path(caller, client, job)
+        path = job_path(caller, client, job)
         found = client.get(path)
         while found.get("status") not in OVER:
             time.sleep(LOOK_S)
@@ -138,13 +138,14 @@ def document_of(option: str, text: str | None) -> Row | None:
     return found
 
 
-def _path(caller: Caller, client: Client, job: str) -> str:
+def job_path(caller: Caller, client: Client, job: str) -> str:
+    """Where the server has the job of this id, or part of an id. Raises Fault."""
     return path_of(caller, client, short_ids.JOB, job)
 
 
 def _change(caller: Caller, job: str, verb: str) -> None:
     with caller.client() as client:
-        changed = client.post(f"{_path(caller, client, job)}:{verb}", {})
+        changed = client.post(f"{job_path(caller, client, job)}:{verb}", {})
     if caller.output.as_json:
         caller.output.document(changed)
         return

@@ -135,6 +135,10 @@ AGENT_COMMANDS: Final[Verbs] = {
         "agent_canary:canary",
         "Try a version of an agent's files on a share of its events; promote or withdraw it.",
     ),
+    "shadow": Entry(
+        "agent_shadows:shadow",
+        "Run saved events of an agent under other files, without effects, and compare.",
+    ),
     "pin": Entry(
         "agent_pins:pin",
         "Keep an agent at its active version, or go back to VERSION (its number or id) and keep it there.",

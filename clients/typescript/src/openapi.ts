@@ -2342,6 +2342,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/jobs/{job_id}/shadow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show what came of a shadow so far: answer, cost, tools and time of each event beside the original's. */
+        get: operations["get_shadow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/mcp-servers": {
         parameters: {
             query?: never;
@@ -3026,6 +3043,23 @@ export interface paths {
         put?: never;
         /** Have the agent work as if the schedule fired now; its next firing stays where it is. */
         post: operations["run_schedule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/shadow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Run saved events of an agent once more under a version of its files, without effects. */
+        post: operations["start_shadow"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3795,6 +3829,8 @@ export interface components {
             /** Format: uuid */
             resumes_event_id: string | null;
             retry_at: number | null;
+            /** Format: uuid */
+            shadow_job_id: string | null;
             source_event_id: string | null;
             status: components["schemas"]["EventStatus"];
             tokens: number;
@@ -4231,7 +4267,7 @@ export interface components {
             sign_in_url: string;
         };
         /** @enum {unknown} */
-        JobKind: "cancel" | "replay";
+        JobKind: "cancel" | "replay" | "shadow";
         JobPage: {
             items: components["schemas"]["JobView"][];
             next_cursor: string | null;
@@ -4242,11 +4278,13 @@ export interface components {
         JobStatus: "done" | "failed" | "paused" | "running" | "stopped" | "stopping" | "waiting";
         JobView: {
             agent_version: number | null;
+            budget_nanos: number | null;
             created_at: number;
             created_by: string;
             detail: string | null;
             done: number;
             ended_at: number | null;
+            events_limit: number | null;
             failed: number;
             /** Format: uuid */
             failure_id: string | null;
@@ -4862,6 +4900,16 @@ export interface components {
             public_key?: string | null;
             /** @default null */
             token_name?: string | null;
+        };
+        NewShadow: {
+            agent_version: number;
+            budget_nanos: number;
+            /** @default false */
+            dry_run?: boolean;
+            /** @default  */
+            filter?: string;
+            /** @default 20 */
+            limit?: number;
         };
         NewSignIn: {
             /** @default  */
@@ -5587,6 +5635,35 @@ export interface components {
             request_id: string;
             version: string;
         };
+        ShadowItem: {
+            original: components["schemas"]["ShadowSide"] | null;
+            same_answer: boolean;
+            shadow: components["schemas"]["ShadowSide"];
+            would_have_asked: string[];
+        };
+        ShadowReport: {
+            items: components["schemas"]["ShadowItem"][];
+            job: components["schemas"]["JobView"];
+            next_cursor: string | null;
+            /** Format: uuid */
+            request_id: string;
+            spent_nanos: number;
+        };
+        /** @description What came of one event, under one version. */
+        ShadowSide: {
+            agent_version: number | null;
+            charged_nanos: number;
+            /** Format: uuid */
+            event_id: string;
+            failure_label: string | null;
+            response_text: string | null;
+            status: components["schemas"]["EventStatus"];
+            tokens: number;
+            tools: {
+                [key: string]: number;
+            };
+            wall_ms: number;
+        };
         SignInItem: {
             created_at: number;
             current: boolean;
@@ -5923,6 +6000,8 @@ export interface components {
             /** Format: uuid */
             resumes_event_id: string | null;
             retry_at: number | null;
+            /** Format: uuid */
+            shadow_job_id: string | null;
             source_event_id: string | null;
             status: components["schemas"]["EventStatus"];
             tokens: number;
@@ -10056,6 +10135,32 @@ export interface operations {
             };
         };
     };
+    get_shadow: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                job_id: components["parameters"]["job_id"];
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShadowReport"];
+                };
+            };
+        };
+    };
     list_mcp_servers: {
         parameters: {
             query?: never;
@@ -11346,6 +11451,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ScheduleRun"];
+                };
+            };
+        };
+    };
+    start_shadow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+                zombie_id: components["parameters"]["zombie_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewShadow"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BulkAnswer"];
                 };
             };
         };

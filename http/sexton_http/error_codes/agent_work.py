@@ -55,6 +55,12 @@ ROWS: Final = (
         detail="Version 3 is the active one, not 2; make that the active one first.", facts={"active_version": 3},
     ),
     Code(
+        "UZ-SHADOW-001", 403, "Shadow run", ANSWER,
+        cause="The run is a shadow: nothing that it asks for takes effect.",
+        way_out="Nothing is wrong: a shadow repeats a saved event under other files, and keeps, lends and sends nothing. `sexton agent shadow report JOB` shows what came of it. To have it take effect, make the version the active one and run `sexton replay EVENT`.",
+        detail="This is a shadow run: nothing that it asks for takes effect.",
+    ),
+    Code(
         "UZ-TOOL-004", 400, "Tool not attached", ANSWER_STREAM,
         cause="The tool exists, but the agent does not declare it.",
         way_out="Add the tool to `tools` in `TRIGGER.md` and run `sexton agent update DIR`, if the agent is to have it. A model that calls it without is told so and goes on.",

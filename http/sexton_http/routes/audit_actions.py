@@ -36,6 +36,7 @@ AUDITED: Final[Mapping[str, Audit]] = {
     # Bulk jobs.
     "replay_events": Audit("job.replay", ("filter", "rate")),
     "cancel_events": Audit("job.cancel", ("filter", "rate")),
+    "start_shadow": Audit("job.shadow", ("agent_version", "filter", "budget_nanos")),
     "replay_failure": Audit("job.replay", ("rate",)),
     "pause_job": Audit("job.pause"),
     "resume_job": Audit("job.resume"),

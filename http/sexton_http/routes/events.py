@@ -82,6 +82,8 @@ class EventItem(Shape):
     """The number of the agent's version that ran it, or runs it; null: nobody was given it yet."""
     asked_version: int | None
     """The number of the version that it must be run under; null: whichever is active then."""
+    shadow_job_id: UUID | None
+    """The job that has it run without effects; null: it is an event as any other."""
     canary_id: UUID | None
     """The trial of a version that it came in."""
     canary_side: CanarySide | None
@@ -261,6 +263,7 @@ def view_event(event: Event, name: str, sizes: Sizes, *, truncated: bool = False
         retry_at=event.retry_at,
         agent_version=event.ran_version,
         asked_version=event.asked_version,
+        shadow_job_id=event.shadow_job,
         canary_id=event.trial_id,
         canary_side=side_of(event),
     )

@@ -66,7 +66,7 @@ class FollowUpQuery(Query):
     tag=TAG,
     auth=Auth.RUNNER,
     status=201,
-    codes=("UZ-REQ-009", "UZ-RUN-005", "UZ-RUN-006"),
+    codes=("UZ-REQ-009", "UZ-RUN-005", "UZ-RUN-006", "UZ-SHADOW-001"),
     creates=Creates.AGAIN,
 )
 async def schedule_follow_up(call: Call[NewFollowUp, NoQuery]) -> FollowUpMade | Refusal:

@@ -103,7 +103,7 @@ async def request_integration(call: Call[NewRequest, NoQuery]) -> Answer | Refus
     status=CREATED,
     extra_statuses=(FOUND,),
     answer=GrantMade,
-    codes=("UZ-RUN-005", "UZ-RUN-006"),
+    codes=("UZ-RUN-005", "UZ-RUN-006", "UZ-SHADOW-001"),
     creates=Creates.AGAIN,
 )
 async def request_from_run(call: Call[NewRequest, NoQuery]) -> Answer | Refusal:
@@ -119,7 +119,15 @@ async def request_from_run(call: Call[NewRequest, NoQuery]) -> Answer | Refusal:
     "/v1/runners/me/leases/{lease_id}/integrations/{service}",
     tag=TAG,
     auth=Auth.RUNNER,
-    codes=("UZ-GRANT-001", "UZ-GRANT-002", "UZ-GRANT-003", "UZ-RUN-005", "UZ-RUN-006", "UZ-ZMB-003"),
+    codes=(
+        "UZ-GRANT-001",
+        "UZ-GRANT-002",
+        "UZ-GRANT-003",
+        "UZ-RUN-005",
+        "UZ-RUN-006",
+        "UZ-SHADOW-001",
+        "UZ-ZMB-003",
+    ),
 )
 async def lend_integration(call: Call[NoBody, NoQuery]) -> LentService | Refusal:
     """Lend a run the credential of a service that its agent was granted; the stream shows that it was."""

@@ -83,9 +83,14 @@ class JobView(Shape):
     """Events a second, with the last page."""
     rate_limit: int | None
     waits_for: str | None
-    """Why it does not go on: `queue_full`, `workspace_paused`, `storage` or `busy`. It goes on by itself."""
+    """Why it does not go on: `queue_full`, `workspace_paused`, `storage` or `busy`; of a shadow also `runs`,
+    while an event is run. It goes on by itself."""
     detail: str | None
-    """Why it failed."""
+    """Why it failed, or ended before all that fitted was done."""
+    budget_nanos: int | None
+    """What the runs of a shadow may cost together."""
+    events_limit: int | None
+    """How many events a shadow repeats at most."""
     created_by: str
     created_at: int
     updated_at: int
@@ -171,7 +176,7 @@ async def list_jobs(call: Call[NoBody, JobQuery]) -> JobPage:
 @operation("GET", JOB, tag=TAG, codes=("UZ-JOB-001",))
 async def get_job(call: Call[NoBody, NoQuery]) -> JobView:
     """Show how far a bulk job is."""
-    return view_job(await _find(call))
+    return view_job(await find_job(call))
 
 
 @operation("POST", f"{JOB}:pause", tag=TAG, role=Role.OPERATOR, codes=("UZ-JOB-001", "UZ-REQ-009"))
@@ -201,8 +206,12 @@ async def begin_job(
     rate: int | None = None,
     changed: Changed = UNCHANGED,
     failure_id: UUID | None = None,
+    bounds: tuple[int | None, int | None] = (None, None),
 ) -> BulkAnswer | Refusal:
-    """Make the job, or show what it would be about. Raises Problem UZ-REQ-001 for a filter that is none."""
+    """Make the job, or show what it would be about; ``bounds`` are a shadow's, in nanos and events.
+
+    Raises Problem UZ-REQ-001 for a filter that is none.
+    """
     workspace_id, world = call.id("workspace_id"), call.ctx.world
     try:
         picked = parse_filter(text, now=world.now_ms())
@@ -223,6 +232,7 @@ async def begin_job(
         failure_id,
         *changed,
         rate or 0,
+        *bounds,
     )
     match await ask(call.ctx.system, "job", call.new_id(), message, timeout=BEGIN_S):
         case Refusal() as refusal:
@@ -231,7 +241,7 @@ async def begin_job(
             return BulkAnswer(job.total, [], view_job(job))
 
 
-async def _find(call: Call[Any, Any]) -> Job:
+async def find_job(call: Call[Any, Any]) -> Job:
     job = await call.ctx.world.storage.jobs.load(call.id("job_id"))
     if job is None or job.workspace_id != call.id("workspace_id"):
         raise Problem("UZ-JOB-001", f"the workspace has no job {call.id('job_id')}")
@@ -239,7 +249,7 @@ async def _find(call: Call[Any, Any]) -> Job:
 
 
 async def _change(call: Call[Any, Any], wish: Wish) -> JobView | Refusal:
-    job = await _find(call)
+    job = await find_job(call)
     match await ask(call.ctx.system, "job", job.id, Change(wish)):
         case Refusal() as refusal:
             return refusal
@@ -265,6 +275,8 @@ def view_job(job: Job) -> JobView:
         rate_limit=job.rate_limit or None,
         waits_for=job.waits_for,
         detail=job.detail,
+        budget_nanos=job.budget_nanos,
+        events_limit=job.events_limit,
         created_by=job.created_by,
         created_at=job.created_at,
         updated_at=job.updated_at,

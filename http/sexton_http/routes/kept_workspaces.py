@@ -11,7 +11,7 @@ from sexton_http.bodies.shapes import Body, Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, NoBody, NoQuery, operation
 from sexton_http.routes.shared.content_parts import BYTES, part_of
-from sexton_http.routes.shared.held_lease import held_lease
+from sexton_http.routes.shared.held_lease import IN_SHADOW, check_effects, held_lease
 from sexton_storage.contents import ContentGone
 from sexton_storage.records.kept_workspaces import Snapshot
 from sexton_storage.records.leases import Lease, LeaseToken
@@ -96,7 +96,7 @@ async def read_workspace(call: Call[NoBody, ContentQuery]) -> Answer:
         raise _lost(lease) from gone
 
 
-@operation("PUT", OF_LEASE, tag=RUNNER_TAG, auth=Auth.RUNNER, codes=(*FENCED, "UZ-FILE-006"))
+@operation("PUT", OF_LEASE, tag=RUNNER_TAG, auth=Auth.RUNNER, codes=(*FENCED, "UZ-FILE-006", IN_SHADOW))
 async def keep_workspace(call: Call[NewSnapshot, NoQuery]) -> SnapshotView:
     """Leave a content as the run's workspace; a second one takes the place of the first.
 
@@ -105,6 +105,7 @@ async def keep_workspace(call: Call[NewSnapshot, NoQuery]) -> SnapshotView:
     """
     world, lease_id = call.ctx.world, call.id("lease_id")
     lease = await held_lease(call, lease_id, call.body.fencing_token)
+    check_effects(lease)
     held = LeaseToken(lease.id, lease.fencing_token)
     kept = await world.storage.kept_workspaces.keep(lease, held, call.body.upload_id, world.now_ms())
     if kept is None:

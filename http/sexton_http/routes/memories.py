@@ -19,9 +19,9 @@ from sexton_http.bodies.shapes import Count, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.faults import STORAGE_WAIT_S
 from sexton_http.gateway.operations import KIB, Auth, NoBody, NoQuery, operation
-from sexton_http.routes.shared.held_lease import check_live
+from sexton_http.routes.shared.held_lease import IN_SHADOW, check_effects, check_live
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.leases import LeaseToken
+from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.records.users import Role
 from sexton_storage.terms import MEMORY_LIMIT
 
@@ -115,7 +115,14 @@ async def recall_memories(call: Call[NoBody, FencedMemoryQuery]) -> MemoryList:
     return await _reached(read)
 
 
-@operation("POST", RUNNER_PATH, tag=TAG, auth=Auth.RUNNER, codes=RUNNER_CODES, max_body=128 * KIB)
+@operation(
+    "POST",
+    RUNNER_PATH,
+    tag=TAG,
+    auth=Auth.RUNNER,
+    codes=(*RUNNER_CODES, IN_SHADOW),
+    max_body=128 * KIB,
+)
 async def keep_memory(call: Call[FencedEntry, NoQuery]) -> MemoryKept:
     """Keep an entry for the agent of a live lease, or forget one.
 
@@ -125,7 +132,8 @@ async def keep_memory(call: Call[FencedEntry, NoQuery]) -> MemoryKept:
     change = change_of(body, "")
 
     async def write() -> MemoryKept:
-        held = await _holding(call, zombie_id, body.lease_id, body.fencing_token)
+        lease, held = await _holding(call, zombie_id, body.lease_id, body.fencing_token)
+        check_effects(lease)
         now = world.now_ms()
         kept = await world.storage.memories.keep(zombie_id, held, [change], now)
         if kept is None:
@@ -157,13 +165,13 @@ async def _search(call: Call[Any, Any], zombie_id: UUID, query: MemoryQuery) -> 
 
 async def _holding(
     call: Call[Any, Any], zombie_id: UUID, lease_id: UUID | None, token: int | None
-) -> LeaseToken:
+) -> tuple[Lease, LeaseToken]:
     """The lease by which this runner may touch the agent's memory now."""
     leases, zombies = call.ctx.world.storage.leases, call.ctx.world.storage.zombies
     lease = await (leases.live_of_zombie(zombie_id) if lease_id is None else leases.load(lease_id))
     mine = lease is not None and lease.runner_id == call.host.runner.id
     if lease is not None and mine and lease.zombie_id == zombie_id:
-        return check_live(lease, token, call.ctx.world.now_ms())
+        return lease, check_live(lease, token, call.ctx.world.now_ms())
     if await zombies.load(zombie_id) is None:
         raise Problem("UZ-MEM-002", f"no agent has the id {zombie_id}")
     if lease_id is not None and not mine:

@@ -179,4 +179,5 @@ def new_lease(write: ClaimEvent, row: EventRow, *, token: int) -> Lease:
         model=write.model,
         own_key=write.own_key,
         shares=write.shares,
+        shadow=event.shadow_job is not None,
     )

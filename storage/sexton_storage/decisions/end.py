@@ -1,7 +1,6 @@
 """Whether a lease ends, what becomes of its event, and what the run has cost and earned."""
 
 from collections.abc import Sequence
-from uuid import UUID
 
 import msgspec
 from msgspec.structs import replace
@@ -71,12 +70,12 @@ def end(rows: EndRows, write: EndLease) -> Decided[Ended]:
     periods = rows.periods if paid is None else (*rows.periods, paid.period)
     row = after(rows.event, write, rows.parked_gate, sum(period.charged_nanos for period in periods))
     ended = _ended(lease, write)
-    changed: list[Row] = [ended, row, _freed(rows.head, lease.id, row.event.status)]
+    changed: list[Row] = [ended, row, _freed(rows.head, lease, row.event.status)]
     if paid is not None:
         changed += (paid.period, paid.tenant, paid.spend)
     if (charged := bill(ended, periods, write.now)) is not None:
         changed.append(charged)
-    if row.event.completed_at is not None and not rows.scored:
+    if row.event.completed_at is not None and not rows.scored and not lease.shadow:
         denied = sum(gate.status in _REFUSED for gate in rows.gates)
         changed.append(score_of(row.event, denied, write.event.failed_checks, lease.budget_daily_nanos))
     if row.event.status is EventStatus.PROCESSED:
@@ -153,11 +152,12 @@ def _reported(event: Event, ending: EventEnd) -> Event:
     )
 
 
-def _freed(head: Head, lease_id: UUID, status: EventStatus) -> Head:
+def _freed(head: Head, lease: Lease, status: EventStatus) -> Head:
     """Free the agent, if this lease holds it, and count the streak: a cancelled run says nothing of it."""
-    if head.live_lease_id != lease_id:
+    if head.live_lease_id != lease.id:
         return head
-    return replace(head, live_lease_id=None, streak=streak_after(head.streak, status))
+    streak = head.streak if lease.shadow else streak_after(head.streak, status)
+    return replace(head, live_lease_id=None, streak=streak)
 
 
 def streak_after(streak: int, status: EventStatus) -> int:

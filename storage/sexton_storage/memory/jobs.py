@@ -1,6 +1,7 @@
 """Bulk jobs in memory, and the events that they are about."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -11,7 +12,17 @@ from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
 from sexton_storage.records.events import Event
-from sexton_storage.records.jobs import OVER, Candidate, Job, JobKind, JobStatus, Selection, Survey
+from sexton_storage.records.frame_kinds import FrameKind
+from sexton_storage.records.jobs import (
+    OVER,
+    Candidate,
+    Job,
+    JobKind,
+    JobStatus,
+    Selection,
+    ShadowPair,
+    Survey,
+)
 from sexton_storage.terms import EVENTS_COUNTED, JOBS_KEEP_MS
 
 
@@ -78,14 +89,59 @@ class MemoryJobs(MemoryStore):
         await self._round_trip()
         return frozenset(self._tables.events.keys() & set(event_ids))
 
+    async def spent(self, job_id: UUID) -> int:
+        await self._round_trip()
+        tables = self._tables
+        mine = [event for event in tables.events.values() if event.shadow_job == job_id]
+        open_ones = [event.id for event in mine if event.completed_at is None]
+        rows = [row for event_id in open_ones for row in tables.metering.get(event_id, {}).values()]
+        ended = sum(event.charged_nanos for event in mine if event.completed_at is not None)
+        return ended + sum(row.charged_nanos for row in rows)
+
+    async def shadows(self, job_id: UUID, *, limit: int, after: Page | None = None) -> Sequence[ShadowPair]:
+        await self._round_trip()
+        found = [
+            event
+            for event in self._tables.events.values()
+            if event.shadow_job == job_id
+            and (after is None or (event.created_at, event.id) > (after.created_at, after.id))
+        ]
+        found.sort(key=lambda event: (event.created_at, event.id))
+        return [self._pair(event) for event in found[:limit]]
+
+    def _pair(self, event: Event) -> ShadowPair:
+        tables = self._tables
+        original = None if event.resumes_event_id is None else tables.events.get(event.resumes_event_id)
+        asked = sorted(
+            (gate.requested_at, gate.tool_name, gate.action_name)
+            for gate in tables.gates.values()
+            if gate.event_id == event.id
+        )
+        return ShadowPair(
+            event,
+            original,
+            self._tools(event),
+            {} if original is None else self._tools(original),
+            tuple(f"{tool} {action}" for _, tool, action in asked),
+        )
+
+    def _tools(self, event: Event) -> Mapping[str, int]:
+        frames = self._tables.frames.get(event.zombie_id, ())
+        return Counter(
+            str(frame.data.get("name"))
+            for frame in frames
+            if frame.event_id == event.id and frame.kind == FrameKind.TOOL_CALL_COMPLETED
+        )
+
     def _found(self, selection: Selection, after: tuple[int, int], until: int) -> Sequence[Event]:
         tables = self._tables
-        ended = selection.kind is JobKind.REPLAY
+        ended = selection.kind is not JobKind.CANCEL
         found = [
             event
             for event in tables.events.values()
             if event.workspace_id == selection.workspace_id
             and (event.completed_at is not None) is ended
+            and not (ended and event.shadow_job is not None)
             and tables.arrivals[event.id] <= until
             and (event.created_at, tables.arrivals[event.id]) > after
             and (selection.failure_id is None or tables.failure_of.get(event.id) == selection.failure_id)

@@ -324,6 +324,7 @@ class MemoryGates(MemoryStore):
             for gate in self._tables.gates.values()
             if (gate.zombie_id, gate.tool_name, gate.action_name) == (zombie_id, tool_name, action_name)
             and gate.lease_id is not None
+            and not self._tables.leases[gate.lease_id].shadow
             and gate.requested_at >= since
         ]
         ordered = sorted(found, key=lambda gate: (gate.requested_at, gate.id))

@@ -315,7 +315,7 @@ class Tables:
             self.waits_at.pop(event.id, None)
         else:
             self.waits_at[event.id] = row.waits_at
-        if event.status in FAILED and event.id not in self.failure_of:
+        if event.status in FAILED and event.shadow_job is None and event.id not in self.failure_of:
             self.unsorted_failures[event.id] = None
         waiting = self.waiting.setdefault(event.zombie_id, set())
         if event.status is EventStatus.RECEIVED:

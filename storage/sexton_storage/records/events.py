@@ -73,6 +73,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     """The number of the version that its newest lease was given; None: it was never leased."""
     trial_id: UUID | None = None
     """The trial of a version that it counts in; with ``asked_version`` it is on the candidate's side."""
+    shadow_job: UUID | None = None
+    """The bulk job that has it run without effects; None: it is an event as any other."""
 
     @property
     def asked(self) -> Asked | None:

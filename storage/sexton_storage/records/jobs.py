@@ -9,11 +9,13 @@ import msgspec
 
 from sexton_storage.paging import Page
 from sexton_storage.records.event_filters import EventFilter
+from sexton_storage.records.events import Event
 
 
 class JobKind(StrEnum):
     REPLAY = "replay"
     CANCEL = "cancel"
+    SHADOW = "shadow"
 
 
 class JobStatus(StrEnum):
@@ -80,7 +82,11 @@ class Job(msgspec.Struct, frozen=True, gc=False):
     started_at: int | None = None
     ended_at: int | None = None
     detail: str | None = None
-    """Why it failed."""
+    """Why it failed, or ended early."""
+    budget_nanos: int | None = None
+    """What the runs of a shadow may cost together."""
+    events_limit: int | None = None
+    """How many events a shadow repeats at most."""
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -88,7 +94,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     workspace_id: UUID
     kind: JobKind
-    """A replay is about events that are over, a cancellation about those that are not."""
+    """A cancellation is about events that are not over, any other about those that are and were no shadow."""
     filter: EventFilter
     failure_id: UUID | None = None
 
@@ -109,6 +115,19 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     created_at: int
     arrival: int
     request_bytes: int
+
+
+class ShadowPair(msgspec.Struct, frozen=True, gc=False):
+    """An event that was run without effects, beside the one that it repeats."""
+
+    shadow: Event
+    original: Event | None
+    """None: it was deleted."""
+    tools: Mapping[str, int]
+    """How often each tool was called; of frames that are still kept."""
+    original_tools: Mapping[str, int]
+    would_ask: tuple[str, ...] = ()
+    """What people would have been asked for: tool and action."""
 
 
 class JobStore(Protocol):
@@ -134,6 +153,14 @@ class JobStore(Protocol):
         self, selection: Selection, *, after: tuple[int, int], until_arrival: int, limit: int
     ) -> Sequence[Candidate]:
         """The oldest events after this time and number of arrival."""
+        ...
+
+    async def spent(self, job_id: UUID) -> int:
+        """Nanos that the events of a shadow have been charged so far."""
+        ...
+
+    async def shadows(self, job_id: UUID, *, limit: int, after: Page | None = None) -> Sequence[ShadowPair]:
+        """The events of a shadow, the oldest first, beside those that they repeat."""
         ...
 
     async def known(self, event_ids: Sequence[UUID]) -> frozenset[UUID]:

@@ -97,6 +97,8 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
     ``model``, ``own_key`` and ``rates`` are the first's, and the lease's counts are the sums of theirs.
     """
+    shadow: bool = False
+    """Nothing that the run asks for takes effect."""
 
 
 class LeaseStore(Protocol):

@@ -16,6 +16,7 @@ from sexton_actors.lease.handover.secrets import (
     memories_payload,
     open_credentials,
 )
+from sexton_actors.lease.transitions.shadows import without_effects
 from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.manifest.resources import policy_of
 from sexton_actors.protocol.queue import Grant
@@ -35,6 +36,8 @@ UNDERSTANDS: Final = ("cache_write_tokens", "fallbacks", "retry_after_ms")
 async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingCredential | NotToBeHad:
     """The lease as the contract spells it (§9), ready to be encoded. Raises StorageUnavailable."""
     lease, manifest = grant.lease, grant.manifest
+    if lease.shadow:
+        return await _of_shadow(grant, world)
     # Most agents have neither, and the claim has said so: no question is asked in vain.
     grants = await world.storage.grants.of_zombie(lease.zombie_id) if grant.endowed else ()
     services = grant_statuses(manifest, grants)
@@ -63,6 +66,31 @@ async def lease_payload(grant: Grant, world: World) -> dict[str, Any] | MissingC
         fallbacks=grant.fallbacks,
         files=await world.storage.event_files.list(grant.event.id) if names_files(grant.event) else (),
         mcp_servers=servers,
+    )
+
+
+async def _of_shadow(grant: Grant, world: World) -> dict[str, Any] | NotToBeHad:
+    """What a shadow run is handed: the event, the files, what the agent remembers, and a model.
+
+    Nothing is lent or reached, so its sandbox holds it, and it is given out to none that has no walls.
+    """
+    if grant.manifest.allow_unsandboxed:
+        return NotToBeHad("invalid_config", "A shadow run needs a sandbox, and these files allow none.")
+    event = grant.event
+    return payload_of(
+        grant.lease,
+        event,
+        without_effects(grant.manifest),
+        {},
+        await _budget_left(grant, world),
+        hosts={},
+        uses={},
+        services={},
+        memories=await memories_payload(event.zombie_id, world) if grant.endowed else (),
+        lessons=(),
+        choice=grant.provider,
+        fallbacks=grant.fallbacks,
+        files=await world.storage.event_files.list(event.id) if names_files(event) else (),
     )
 
 
@@ -100,12 +128,22 @@ async def _hosts(name: str, lease: Lease, manifest: Manifest, world: World) -> t
 
 
 async def _budget_left(grant: Grant, world: World) -> int | None:
+    of_shadow = await _shadow_left(grant, world)
     daily, monthly = grant.lease.budget_daily_nanos, grant.lease.budget_monthly_nanos
     if daily is None and monthly is None:
-        return None
+        return of_shadow
     day, month = await world.storage.zombies.spend(grant.lease.zombie_id, world.now_ms())
     left = [limit - spent for limit, spent in ((daily, day), (monthly, month)) if limit is not None]
-    return max(0, min(left))
+    return max(0, min(left if of_shadow is None else (*left, of_shadow)))
+
+
+async def _shadow_left(grant: Grant, world: World) -> int | None:
+    """What the runs of a shadow may still cost together; None: it is no shadow run, or has no bound."""
+    job_id = grant.event.shadow_job
+    job = None if job_id is None else await world.storage.jobs.load(job_id)
+    if job is None or job.budget_nanos is None:
+        return None
+    return max(0, job.budget_nanos - await world.storage.jobs.spent(job.id))
 
 
 def payload_of(  # noqa: PLR0913 - what a lease holds, by keyword

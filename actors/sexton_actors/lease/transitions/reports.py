@@ -7,6 +7,7 @@ import msgspec
 from sexton_actors.failure_codes import CHECK_FAILURES, failure_of
 from sexton_actors.lease.metering import next_slice, out_of_range
 from sexton_actors.lease.transitions.end import end_lease
+from sexton_actors.lease.transitions.shadows import without_changes
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Report
 from sexton_actors.refusal import Refusal
@@ -31,9 +32,11 @@ def report(
     """Settle and finish the event; a run that was told to stop ends cancelled, whatever it says.
 
     ``proposals`` are made of the report's drafts; those of a run that was stopped are not kept. Nor is the
-    ``continuation`` then.
+    ``continuation`` then. A shadow run leaves nothing but what it says and costs.
     """
     lease = state.lease
+    if lease.shadow:
+        message, proposals, continuation = without_changes(message), (), None
     if lease.event_id != message.event_id and lease.runner_id == message.runner_id:
         return Refusal("UZ-REQ-001", f"/event_id: lease {lease.id} is for event {lease.event_id}.")
     if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):

@@ -2280,6 +2280,61 @@ class AsyncHarness(AsyncResource):
             path={"workspace_id": workspace_id, "zombie_id": agent_id},
         )
 
+    async def start_shadow(
+        self,
+        agent_id: str,
+        *,
+        agent_version: int,
+        budget_nanos: int,
+        filter_: str | None = None,
+        limit: int | None = None,
+        dry_run: bool | None = None,
+        workspace_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.BulkAnswer:
+        """Run saved events of an agent once more under a version of its files, without effects.
+
+        One after the other, in turn with the agent's own events, until the budget is spent. Nothing is
+        reached but the model, lent, remembered or scored, nobody is asked, and nothing follows. `GET
+        …/jobs/{job_id}/shadow` shows both side by side. For an API key or a user token, from the role
+        operator on.
+        """
+        return await self._transport.call(
+            operations.START_SHADOW,
+            models.BulkAnswer,
+            path={"workspace_id": workspace_id, "zombie_id": agent_id},
+            body={"agent_version": agent_version, "budget_nanos": budget_nanos}
+            | given({"filter": filter_, "limit": limit, "dry_run": dry_run}),
+            key=idempotency_key,
+        )
+
+    async def get_shadow(
+        self,
+        job_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        workspace_id: str | None = None,
+    ) -> models.ShadowReport:
+        """Show what came of a shadow so far: answer, cost, tools and time of each event beside the original's.
+
+        For an API key or a user token, from the role viewer on.
+        """
+        return await self._transport.call(
+            operations.GET_SHADOW,
+            models.ShadowReport,
+            path={"workspace_id": workspace_id, "job_id": job_id},
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    def each_of_get_shadow(
+        self, job_id: str, *, limit: int | None = None, workspace_id: str | None = None
+    ) -> AsyncIterator[models.ShadowItem]:
+        """Show what came of a shadow so far: answer, cost, tools and time of each event beside the original's. All of them, page by page."""
+        return self._transport.walk(
+            lambda cursor: self.get_shadow(job_id, limit=limit, cursor=cursor, workspace_id=workspace_id)
+        )
+
 
 class AsyncJobs(AsyncResource):
     """Replay or cancel many events by a filter; progress, pause and stop."""

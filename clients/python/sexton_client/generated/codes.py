@@ -238,6 +238,8 @@ class ErrorCode(Word):
     """The version that was asked for is gone, or it needs what the agent is not lent, or another runner than the active version."""
     UZ_HARNESS_004 = "UZ-HARNESS-004"
     """The agent is pinned to another version, or the version that it is to be pinned to is not the active one."""
+    UZ_SHADOW_001 = "UZ-SHADOW-001"
+    """The run is a shadow: nothing that it asks for takes effect."""
     UZ_TOOL_004 = "UZ-TOOL-004"
     """The tool exists, but the agent does not declare it."""
     UZ_TOOL_005 = "UZ-TOOL-005"
@@ -462,6 +464,7 @@ HINTS: dict[str, str] = {
     "UZ-HARNESS-002": "Only a compiled version can be activated.",
     "UZ-HARNESS-003": "The version that was asked for is gone, or it needs what the agent is not lent, or another runner than the active version.",
     "UZ-HARNESS-004": "The agent is pinned to another version, or the version that it is to be pinned to is not the active one.",
+    "UZ-SHADOW-001": "The run is a shadow: nothing that it asks for takes effect.",
     "UZ-TOOL-004": "The tool exists, but the agent does not declare it.",
     "UZ-TOOL-005": "No tool has this name.",
     "UZ-GRANT-001": "The agent has not asked for this service.",

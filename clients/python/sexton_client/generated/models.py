@@ -295,6 +295,9 @@ __all__ = [
     "SessionsEnded",
     "SettingItem",
     "SettingList",
+    "ShadowItem",
+    "ShadowReport",
+    "ShadowSide",
     "SignInItem",
     "SignInList",
     "SignInMade",
@@ -711,6 +714,7 @@ class JobKind(Word):
 
     CANCEL = "cancel"
     REPLAY = "replay"
+    SHADOW = "shadow"
 
 
 AnyJobKind: TypeAlias = (
@@ -718,6 +722,7 @@ AnyJobKind: TypeAlias = (
     | Literal[
         "cancel",
         "replay",
+        "shadow",
     ]
 )
 
@@ -1943,6 +1948,7 @@ class EventItem(Model, frozen=True, kw_only=True):
     retry_at: int | None
     agent_version: int | None
     asked_version: int | None
+    shadow_job_id: str | None
     canary_id: str | None
     canary_side: CanarySide | None
 
@@ -2302,6 +2308,8 @@ class JobView(Model, frozen=True, kw_only=True):
     rate_limit: int | None
     waits_for: str | None
     detail: str | None
+    budget_nanos: int | None
+    events_limit: int | None
     created_by: str
     created_at: int
     updated_at: int
@@ -3118,6 +3126,35 @@ class SettingList(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class ShadowItem(Model, frozen=True, kw_only=True):
+    original: ShadowSide | None
+    shadow: ShadowSide
+    same_answer: bool
+    would_have_asked: list[str]
+
+
+class ShadowReport(Model, frozen=True, kw_only=True):
+    job: JobView
+    spent_nanos: int
+    items: list[ShadowItem]
+    next_cursor: str | None
+    request_id: str
+
+
+class ShadowSide(Model, frozen=True, kw_only=True):
+    """What came of one event, under one version."""
+
+    event_id: str
+    agent_version: int | None
+    status: EventStatus
+    failure_label: str | None
+    response_text: str | None
+    charged_nanos: int
+    wall_ms: int
+    tokens: int
+    tools: dict[str, int]
+
+
 class SignInItem(Model, frozen=True, kw_only=True):
     id: str
     kind: SignInKind
@@ -3393,6 +3430,7 @@ class WholeEvent(Model, frozen=True, kw_only=True):
     retry_at: int | None
     agent_version: int | None
     asked_version: int | None
+    shadow_job_id: str | None
     canary_id: str | None
     canary_side: CanarySide | None
     input_tokens: int

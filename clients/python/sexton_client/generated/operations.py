@@ -121,6 +121,7 @@ GET_SCHEDULE = Operation(
     "get_schedule", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/schedules/{schedule_id}"
 )
 GET_SCORING = Operation("get_scoring", "GET", "/v1/workspaces/{workspace_id}/scoring")
+GET_SHADOW = Operation("get_shadow", "GET", "/v1/workspaces/{workspace_id}/jobs/{job_id}/shadow")
 GET_TENANT_PROVIDER = Operation("get_tenant_provider", "GET", "/v1/tenants/me/provider")
 GET_THROUGHPUT = Operation("get_throughput", "GET", "/v1/workspaces/{workspace_id}/throughput")
 GET_WORKSPACE = Operation("get_workspace", "GET", "/v1/workspaces/{workspace_id}")
@@ -327,6 +328,9 @@ SHOW_WORKSPACE_FILES = Operation(
     "show_workspace_files", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/workspace-files"
 )
 START_CANARY = Operation("start_canary", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary")
+START_SHADOW = Operation(
+    "start_shadow", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/shadow", keyed=True
+)
 START_WORKSPACE = Operation("start_workspace", "POST", "/v1/runners/me/leases/{lease_id}/workspace")
 STEER_ZOMBIE = Operation(
     "steer_zombie", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/messages", keyed=True

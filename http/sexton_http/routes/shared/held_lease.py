@@ -3,10 +3,13 @@
 from typing import Any
 from uuid import UUID
 
+from sexton_actors.lease.transitions.shadows import IN_SHADOW, may_take_effect
 from sexton_http.answers import Problem
 from sexton_http.gateway.call import Call
 from sexton_storage.records.leases import Lease, LeaseToken
 from sexton_storage.rules import LIVE_LEASE
+
+__all__ = ("IN_SHADOW", "check_effects", "check_live", "held_lease")
 
 
 async def held_lease(call: Call[Any, Any], lease_id: UUID, token: int | None) -> Lease:
@@ -16,6 +19,12 @@ async def held_lease(call: Call[Any, Any], lease_id: UUID, token: int | None) ->
         raise Problem("UZ-RUN-006", "the runner does not hold this lease")
     check_live(lease, token, call.ctx.world.now_ms())
     return lease
+
+
+def check_effects(lease: Lease) -> None:
+    """Raises Problem UZ-SHADOW-001 for a shadow run."""
+    if refusal := may_take_effect(lease):
+        raise Problem(refusal.code, refusal.detail)
 
 
 def check_live(lease: Lease, token: int | None, now: int) -> LeaseToken:

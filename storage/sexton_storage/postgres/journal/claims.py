@@ -66,6 +66,7 @@ _GRANT = insert_from(
         **{name: f"rates_{name}" for name in _RATES},
         **same(*_GIVEN),
         "shares": "shares::json",
+        "shadow": "shadow_job IS NOT NULL",
     },
     "running",
 )
@@ -224,4 +225,5 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         model=write.model,
         own_key=write.own_key,
         shares=write.shares,
+        shadow=event.shadow_job is not None,
     )

@@ -108,7 +108,8 @@ WITH v AS (
 ), freed AS (
     UPDATE agent_heads h
        SET live_lease_id = NULL,
-           streak = CASE WHEN f.status = 'processed' THEN h.streak + 1
+           streak = CASE WHEN l.shadow THEN h.streak
+                         WHEN f.status = 'processed' THEN h.streak + 1
                          WHEN f.status IN ('agent_error', 'dead_lettered') THEN 0
                          ELSE h.streak END
       FROM leases l JOIN f ON l.id = f.write_lease_id
@@ -175,7 +176,7 @@ async def end_events(
             next_event_at=row["next_event_at"],
             agent_version=row["agent_version"],
         )
-        if event.completed_at is not None:
+        if event.completed_at is not None and event.shadow_job is None:
             score = score_of(event, row["denied_gates"], write.event.failed_checks, row["budget_daily"])
             scores.append((score, write.lease_id))
     if scores:

@@ -70,6 +70,7 @@ _AS_GIVEN = (
     "completed_at",
     "asked_version",
     "trial_id",
+    "shadow_job",
 )
 """Fields of the event that are kept as they come."""
 _COLUMNS = Columns(

@@ -82,6 +82,7 @@ class PostgresGates(PostgresStore):
         query = (
             "SELECT requested_at, action_id FROM gates WHERE zombie_id = $1 AND tool_name = $2"
             " AND action_name = $3 AND requested_at >= $4 AND lease_id IS NOT NULL"
+            " AND NOT EXISTS (SELECT FROM leases l WHERE l.id = lease_id AND l.shadow)"
             " ORDER BY requested_at DESC, id DESC LIMIT $5"
         )
         rows = await self._rows(query, zombie_id, tool_name, action_name, since, limit)

@@ -9,9 +9,10 @@ from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.event_filters import clauses
 from sexton_storage.postgres.sql.rows import Rows
+from sexton_storage.postgres.sql.schema import EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.jobs import Candidate, Job, JobKind, Selection, Survey
+from sexton_storage.records.jobs import Candidate, Job, JobKind, Selection, ShadowPair, Survey
 from sexton_storage.terms import EVENTS_COUNTED, JOBS_KEEP_MS
 
 JOBS: Final = Rows(Job)
@@ -76,15 +77,43 @@ _STATUSES: Final[Mapping[EventStatus, tuple[str, str, str]]] = {
     },
 }
 """By status: where its events are found, the row that has their place in time, and a condition."""
+_ENDED: Final = frozenset(EventStatus) - {
+    EventStatus.RECEIVED,
+    EventStatus.WAITING_APPROVAL,
+    EventStatus.RUNNING,
+}
 _MAY_BE: Final[Mapping[JobKind, frozenset[EventStatus]]] = {
     JobKind.CANCEL: frozenset(
         {EventStatus.RECEIVED, EventStatus.WAITING_APPROVAL, EventStatus.RUNNING, EventStatus.GATE_BLOCKED}
     ),
-    JobKind.REPLAY: frozenset(EventStatus)
-    - {EventStatus.RECEIVED, EventStatus.WAITING_APPROVAL, EventStatus.RUNNING},
+    JobKind.REPLAY: _ENDED,
+    JobKind.SHADOW: _ENDED,
 }
-_HAS_ENDED: Final = {JobKind.CANCEL: "e.completed_at IS NULL", JobKind.REPLAY: "e.completed_at IS NOT NULL"}
+_IS_OVER: Final = "e.completed_at IS NOT NULL AND e.shadow_job IS NULL"
+_HAS_ENDED: Final = {
+    JobKind.CANCEL: "e.completed_at IS NULL",
+    JobKind.REPLAY: _IS_OVER,
+    JobKind.SHADOW: _IS_OVER,
+}
 _FIRST: Final = (-1, 0)
+
+
+# --- shadows ------------------------------------------------------------------------------------------------
+
+_EVENTS: Final = f"SELECT {EVENTS.columns()} FROM events"
+_SPENT: Final = """
+SELECT coalesce(sum(CASE WHEN e.completed_at IS NULL THEN m.nanos ELSE e.charged_nanos END), 0)::bigint
+  FROM events e
+ CROSS JOIN LATERAL (SELECT sum(p.charged_nanos) AS nanos FROM metering p WHERE p.event_id = e.id) m
+ WHERE e.shadow_job = $1
+"""
+_TOOLS: Final = """
+SELECT event_id, coalesce(data ->> 'name', ''), count(*) FROM frames
+ WHERE zombie_id = ANY($1) AND event_id = ANY($2) AND kind = 'tool_call_completed' GROUP BY 1, 2 ORDER BY 1, 2
+"""
+_ASKED: Final = """
+SELECT event_id, tool_name, action_name FROM gates WHERE event_id = ANY($1) ORDER BY requested_at, id
+"""
 
 
 class PostgresJobs(PostgresStore):
@@ -142,6 +171,40 @@ class PostgresJobs(PostgresStore):
         query = f"SELECT * FROM ({events.query}) found ORDER BY created_at, arrival LIMIT {int(limit)}"
         return [Candidate(*row) for row in await self._rows(query, *events.args)]
 
+    async def spent(self, job_id: UUID) -> int:
+        spent: int = await self._value(_SPENT, job_id)
+        return spent
+
+    async def shadows(self, job_id: UUID, *, limit: int, after: Page | None = None) -> Sequence[ShadowPair]:
+        where = Conditions("shadow_job = $1", job_id)
+        if after is not None:
+            where.add("(created_at, id) > ({}, {})", after.created_at, after.id)
+        query = f"{_EVENTS} WHERE {where} ORDER BY created_at, id LIMIT {int(limit)}"
+        shadows = EVENTS.many(await self._rows(query, *where.args))
+        before = [event.resumes_event_id for event in shadows if event.resumes_event_id is not None]
+        ids = [*before, *(event.id for event in shadows)]
+        originals = {
+            event.id: event
+            for event in EVENTS.many(await self._rows(f"{_EVENTS} WHERE id = ANY($1)", before))
+        }
+        agents = list({event.zombie_id for event in shadows})
+        tools: dict[UUID, dict[str, int]] = {}
+        for event_id, name, count in map(tuple, await self._rows(_TOOLS, agents, ids)):
+            tools.setdefault(event_id, {})[name] = count
+        asked: dict[UUID, list[str]] = {}
+        for event_id, tool, action in map(tuple, await self._rows(_ASKED, ids)):
+            asked.setdefault(event_id, []).append(f"{tool} {action}")
+        return [
+            ShadowPair(
+                event,
+                originals.get(event.resumes_event_id or event.id),
+                tools.get(event.id, {}),
+                tools.get(event.resumes_event_id or event.id, {}),
+                tuple(asked.get(event.id, ())),
+            )
+            for event in shadows
+        ]
+
     async def known(self, event_ids: Sequence[UUID]) -> frozenset[UUID]:
         rows = await self._rows("SELECT id FROM events WHERE id = ANY($1)", list(event_ids))
         return frozenset(row[0] for row in rows)
@@ -184,7 +247,7 @@ def _sources(selection: Selection) -> Sequence[tuple[str, str, str]]:
     asked = selection.filter.statuses()
     may_be = _MAY_BE[selection.kind]
     statuses = may_be if asked is None else may_be & frozenset(map(EventStatus, asked))
-    if asked is None and selection.kind is JobKind.REPLAY:
+    if asked is None and selection.kind is not JobKind.CANCEL:
         return [("events e", "e", "true")]
     if not statuses:
         return [("events e", "e", "false")]
