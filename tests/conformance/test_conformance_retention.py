@@ -22,6 +22,7 @@ async def test_ended_events_of_a_plan_go_with_all_that_is_theirs_and_their_money
     plan = await world.storage.plans.load(other.tenant_id)
     assert plan is not None
     assert plan[1] is not None
+
     richer = replace(plan[1], version=plan[1].version + 1, tier=PlanTier.PRO)
     await world.storage.plans.save(richer)
     ended = []
@@ -38,10 +39,10 @@ async def test_ended_events_of_a_plan_go_with_all_that_is_theirs_and_their_money
     assert await events.drop_ended(PlanTier.FREE, keep_ms=SOON_MS, limit=2) == 0
 
     assert [await events.load(event_id) for event_id in ended] == [None] * 3
-    left = await events.list(world.workspace_id, limit=10)
-    assert [event.id for event in left] == [waiting.id]
+    assert [event.id for event in await events.list(world.workspace_id, limit=10)] == [waiting.id]
     assert await events.load(spared.event_id) is not None
     assert await metered(world, ended) == 33
+
     charges = await world.storage.charges.list(world.tenant_id, limit=10)
     assert sorted(charge.event_id for charge in charges) == sorted(ended)
 

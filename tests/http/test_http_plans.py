@@ -107,6 +107,7 @@ async def test_a_plan_says_how_long_events_are_kept_and_what_was_charged_stays()
         event_id = lease["event"]["event_id"]
         world.pass_ms(1_000)
         assert (await world.post("/v1/runners/me/reports", report_of(lease), token)).status_code == 200
+
         metering = f"/v1/tenants/me/billing/charges/{event_id}/metering-periods"
         billed = (await world.get(metering)).json()["items"]
 
