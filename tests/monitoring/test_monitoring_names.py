@@ -4,20 +4,18 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import orjson
 import promql_parser
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.worlds.http import open_http_world
+from tests.worlds.promql import MONITORING, alerts, dashboard, expressions, selectors_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-MONITORING = DOCS / "monitoring"
 PAGE = DOCS / "how-to" / "answer-alerts.md"
 ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (.*?) \| .+ \|$", re.MULTILINE)
 OF_PROMETHEUS = frozenset({"instance", "job", "le"})
@@ -75,27 +73,6 @@ async def test_no_metric_has_an_id_for_a_label() -> None:
 # --- expressions --------------------------------------------------------------------------------------------
 
 
-def alerts() -> list[dict[str, Any]]:
-    rules: list[dict[str, Any]] = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"][0][
-        "rules"
-    ]
-    return rules
-
-
-def dashboard() -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads((MONITORING / "dashboard.json").read_bytes())
-    return found
-
-
-def expressions() -> Iterator[str]:
-    for rule in alerts():
-        yield rule["expr"]
-    for panel in dashboard()["panels"]:
-        for target in panel.get("targets", ()):
-            # As Grafana puts them in.
-            yield target["expr"].replace("$__rate_interval", "1m").replace("$instance", ".*")
-
-
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
 def test_an_expression_asks_for_what_there_is(expression: str) -> None:
     selectors = list(selectors_of(promql_parser.parse(expression)))
@@ -117,29 +94,6 @@ def family_of(name: str) -> Family | None:
         if name.endswith(ending) and family is not None and family.kind == kind:
             return family
     return None
-
-
-def selectors_of(node: Any) -> Iterator[tuple[str, frozenset[str]]]:
-    """Names that are asked for, each with the labels that are matched or grouped by."""
-    groups: frozenset[str] = frozenset()
-    match node:
-        case promql_parser.VectorSelector():
-            yield str(node.name), frozenset(matcher.name for matcher in node.matchers.matchers)
-        case promql_parser.MatrixSelector():
-            yield from selectors_of(node.vector_selector)
-        case promql_parser.AggregateExpr():
-            groups = frozenset(node.modifier.labels) if node.modifier else groups
-            yield from ((name, labels | groups) for name, labels in selectors_of(node.expr))
-        case promql_parser.BinaryExpr():
-            yield from selectors_of(node.lhs)
-            yield from selectors_of(node.rhs)
-        case promql_parser.Call():
-            for argument in node.args:
-                yield from selectors_of(argument)
-        case promql_parser.ParenExpr():
-            yield from selectors_of(node.expr)
-        case _:
-            assert isinstance(node, promql_parser.NumberLiteral), node
 
 
 def test_what_is_looked_for_would_be_found() -> None:

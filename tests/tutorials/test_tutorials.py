@@ -6,14 +6,22 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
+import promql_parser
 import pytest
 import trio
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
 
 from sexton_cli.demo.practice import ADDRESS
+from tests.fakes.tls_proxy import open_tls_proxy
+from tests.worlds.certificates import make_certificate
+from tests.worlds.network_namespace import open_namespace
+from tests.worlds.promql import expressions, selectors_of
 from tests.worlds.server_process import ServerProcess
-from tests.worlds.shell import Shell
+from tests.worlds.shell import Shell, run_command
 from tests.worlds.tutorial_page import HERE, Machine, Reader
 from tests.worlds.warm_command import WarmCommand, open_warm_command
 from tests.worlds.warm_start import can_be_warm
@@ -72,6 +80,45 @@ def reader(server: ServerProcess, warm: WarmCommand | None, tmp_path: Path) -> R
     return Reader({HERE: Machine(folder, shell.environment, warm=warm)})
 
 
+@pytest.fixture
+def readers(server: ServerProcess, reader: Reader, tmp_path: Path) -> Iterator[tuple[Reader, str]]:
+    """The same person with a second machine, ``runner``, and the server's address as seen from there.
+
+    They are signed in by the server's link. Between the machines are a proxy with TLS, and ``scp``.
+    """
+    with open_namespace() as elsewhere:
+        tls = make_certificate(tmp_path, elsewhere.here)
+        with open_tls_proxy(elsewhere.here, urlsplit(server.ready["base_url"]).port or 0, tls) as port:
+            folder, home = tmp_path / "elsewhere", tmp_path / "its-home"
+            folder.mkdir()
+            home.mkdir()
+            environment = {"PATH": PATH, "HOME": str(home), "SSL_CERT_FILE": str(tls.certificate)}
+            machine = Machine(folder, environment, elsewhere.through)
+            sign_in_as_admin(server, reader)
+            programs = reader.machines[HERE].folder / ".bin"
+            programs.mkdir()
+            _write_scp(programs, folder)
+            here = reader.machines[HERE]
+            yield (
+                Reader({HERE: here.with_programs(programs), "runner": machine}),
+                f"https://{elsewhere.here}:{port}",
+            )
+
+
+def _write_scp(programs: Path, folder: Path) -> None:
+    """A copy to ``runner:`` as that of ssh, which would take a second machine to be tried."""
+    program = programs / "scp"
+    program.write_text(f'#!/bin/sh\ntest "$2" = runner: && cp "$1" {folder}/\n', encoding="utf-8")
+    program.chmod(0o755)
+
+
+def sign_in_as_admin(server: ServerProcess, reader: Reader) -> None:
+    """What ``sexton sign-in-link`` and ``sexton login`` do, without a browser."""
+    words, environment = ["login", "--base-url", server.ready["base_url"]], reader.machines[HERE].environment
+    ended = run_command(words, environment, stdin=server.ready["admin_token"])
+    assert ended.returncode == 0, ended.stderr
+
+
 def _mint(server: ServerProcess) -> str:
     headers = {"authorization": f"Bearer {server.ready['admin_token']}"}
     answer = httpx2.post(f"{server.ready['base_url']}/v1/fleet/enrolment-tokens", headers=headers, json={})
@@ -95,3 +142,28 @@ def test_every_step_of_a_tutorial_goes_as_its_page_shows(page: str, reader: Read
 
 def test_an_agent_mends_a_repository_and_opens_a_pull_request(reader: Reader, practice_port: int) -> None:
     reader.read(page_of("an-agent-that-opens-a-pull-request"), spelled={"8399": str(practice_port)})
+
+
+def test_what_to_watch_is_there_and_can_be_scraped(server: ServerProcess, reader: Reader) -> None:
+    sign_in_as_admin(server, reader)
+    (reader.folder / "docs").symlink_to(PAGES.parent)
+    place = urlsplit(server.ready["base_url"]).netloc
+
+    reader.read(page_of("watch-it-work"), spelled={"127.0.0.1:8300": place})
+
+    told = yaml.safe_load((reader.folder / "prometheus.yml").read_text(encoding="utf-8"))
+    (job,) = told["scrape_configs"]
+    (target,) = job["static_configs"][0]["targets"]
+    scraped = httpx2.get(f"http://{target}/metrics").raise_for_status().text
+    families = {family.name for family in text_string_to_metric_families(scraped)}
+    assert all((reader.folder / name).is_file() for name in told["rule_files"])
+
+    asked = {name for one in expressions() for name, _ in selectors_of(promql_parser.parse(one))}
+    known = {f"{name}{ending}" for name in families for ending in ("", "_total", "_bucket", "_sum", "_count")}
+    # The first is Prometheus' own; the database is counted each five seconds.
+    assert {name for name in asked - known if name != "up"} == set()
+
+
+def test_a_runner_on_another_machine_joins_works_and_is_upgraded(readers: tuple[Reader, str]) -> None:
+    reader, address = readers
+    reader.read(page_of("a-runner-on-another-machine"), spelled={"https://agents.example.com": address})

@@ -2,8 +2,9 @@
 
 A block marked ``console`` holds commands, each behind ``$ ``, and what they print. ``runner$ `` is the prompt
 of another machine, which the page calls by that name. A command that ends with ``# in another terminal``
-goes on until the page is read. A file's content is the block after a paragraph that ends with its name and a
-colon, or with its name, the machine's and a colon. Other blocks are for the reader only.
+goes on until the page is read; one with ``# in that terminal, once it has ended`` waits for its end.
+A file's content is the block after a paragraph that ends with its name and a colon, or with its name, the
+machine's and a colon. Other blocks are for the reader only.
 """
 
 import os
@@ -13,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ LOOKS_AGAIN_S: Final = 20
 """What is listed may come a moment after what caused it, and nobody types as quickly as a test."""
 HERE: Final = ""
 GOES_ON: Final = "# in another terminal"
+ENDED: Final = "# in that terminal, once it has ended"
 FAILS: Final = "# fails"
 _FENCE: Final = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 _NAMES_FILE: Final = re.compile(r"`([\w./-]+)`(?: on `(\w+)`)?:\s*\Z")
@@ -103,6 +105,15 @@ class Machine:
     warm: WarmCommand | None = None
     """What answers to ``sexton`` here; without it the program itself does."""
 
+    def with_programs(self, folder: Path) -> "Machine":
+        """The same with a folder of programs that come before its own."""
+        path = f"{folder}{os.pathsep}{self.environment['PATH']}"
+        warm = self.warm
+        if warm is not None:
+            first = f"{folder}{os.pathsep}{warm.environment['PATH']}"
+            warm = replace(warm, environment={**warm.environment, "PATH": first})
+        return replace(self, environment={**self.environment, "PATH": path}, warm=warm)
+
     def environment_of(self, *, goes_on: bool) -> dict[str, str]:
         """One that goes on is signalled at the end, so it is a process of its own."""
         return {**self.environment, **(self.warm.environment if self.warm and not goes_on else {})}
@@ -145,6 +156,9 @@ class Reader:
             path.write_text(step.text, encoding="utf-8")
         elif step.command.endswith(GOES_ON):
             self._begin(step, machine)
+        elif step.command.endswith(ENDED):
+            status = self._going_on[-1].wait(ENDS_WITHIN_S)
+            self._run(step._replace(command=f"(exit {status}); {step.command}"), machine)
         else:
             self._run(step, machine)
 

@@ -72,4 +72,9 @@ def _answer(line: socket.socket, path: str) -> None:
         process = WarmProcess(
             words, stdin=stdin, stdout=stdout, stderr=stderr, env=environment, cwd=Path(folder)
         )
-        line.send(str(process.wait(PATIENCE_S)).encode())
+        try:
+            line.send(str(process.wait(PATIENCE_S)).encode())
+        except TimeoutError:
+            # The shell hears nothing, and says so.
+            process.kill()
+            process.wait()

@@ -4,16 +4,18 @@ import shlex
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import click
 import orjson
 
+from sexton_cli.addresses import is_loopback, read_base_url
 from sexton_cli.caller import Caller
 from sexton_cli.client import Client, Row, field, rows
 from sexton_cli.commands.late_group import LateGroup, noun
 from sexton_cli.commands.options import calling
 from sexton_cli.commands.table import Entry
-from sexton_cli.exits import FAILED, Fault
+from sexton_cli.exits import FAILED, USAGE, Fault
 from sexton_cli.id_parts import is_id, is_part, meant
 from sexton_cli.lookups import first_of, segment
 from sexton_cli.output import Column, moment
@@ -95,28 +97,48 @@ def list_(caller: Caller, *, limit: int) -> None:
 @click.option(
     "--only", "workspace_id", metavar="ID", help="It is given this workspace's events only, for ever."
 )
+@click.option(
+    "--server",
+    metavar="URL",
+    help="The address by which the new runner reaches the server. [default: that of this command]",
+)
 @calling
 def enrol(
-    caller: Caller, *, labels: tuple[str, ...], tenant_id: str | None, workspace_id: str | None
+    caller: Caller,
+    *,
+    labels: tuple[str, ...],
+    tenant_id: str | None,
+    workspace_id: str | None,
+    server: str | None,
 ) -> None:
     """Print the command that starts a new runner of this server, once, within the hour."""
     scope = {"tenant_id": tenant_id, "workspace_id": workspace_id}
     body: dict[str, Any] = {name: value for name, value in scope.items() if value is not None}
     if labels:
         body["labels"] = list(labels)
+    address = caller.base_url if server is None else _address(server)
     with caller.client() as client:
         made = client.post("/v1/fleet/enrolment-tokens", body)
     token = field(made, "token", str)
     words = [*(word for label in labels for word in ("--label", label))]
     command = (
         f"SEXTON_ENROLMENT_TOKEN={shlex.quote(token)} sexton runner "
-        f"{shlex.join(['--base-url', caller.base_url, *words])} --state-dir {STATE_DIR}"
+        f"{shlex.join(['--base-url', address, *words])} --state-dir {STATE_DIR}"
     )
     if caller.output.as_json:
         caller.output.document({**made, "command": command})
         return
     caller.output.say(command)
     caller.output.note(f"The token in it works once, until {moment(made.get('expires_at'))}.")
+    if is_loopback(urlsplit(address).hostname or ""):
+        caller.output.note("That address is this machine's own; for another machine, say --server URL.")
+
+
+def _address(text: str) -> str:
+    try:
+        return read_base_url(text)
+    except ValueError as fault:
+        raise Fault(f"--server: {fault}", status=USAGE) from fault
 
 
 @runner.command()
