@@ -16,7 +16,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from sexton_cli.demo.practice import ADDRESS
+from sexton_storage.embedded.programs import find_bindir
+from sexton_storage.embedded.roles import SUPERUSER
 from tests.fakes.tls_proxy import open_tls_proxy
+from tests.thorough import THOROUGH
 from tests.worlds.certificates import make_certificate
 from tests.worlds.network_namespace import open_namespace
 from tests.worlds.promql import expressions, selectors_of
@@ -31,13 +34,17 @@ PROGRAMS = Path(sys.executable).parent
 PATH = f"{PROGRAMS}{os.pathsep}/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+def free_port(address: str) -> int:
+    with socket.socket() as free:
+        free.bind((address, 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
 @pytest.fixture(scope="module")
 def practice_port() -> int:
     """A port that is free at the address of ``sexton practice``."""
-    with socket.socket() as free:
-        free.bind((ADDRESS, 0))
-        port: int = free.getsockname()[1]
-        return port
+    return free_port(ADDRESS)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +136,7 @@ def _mint(server: ServerProcess) -> str:
 def page_of(name: str) -> str:
     """Its text; skips the test where a program is missing that the page tells its reader to use."""
     text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    missing = [tool for tool in ("curl", "jq", "openssl") if tool in text and shutil.which(tool) is None]
+    missing = [tool for tool in ("curl", "git", "jq", "openssl") if tool in text and not shutil.which(tool)]
     if missing:
         pytest.skip(f"the page needs {', '.join(missing)}, which is not installed")
     return text
@@ -167,3 +174,25 @@ def test_what_to_watch_is_there_and_can_be_scraped(server: ServerProcess, reader
 def test_a_runner_on_another_machine_joins_works_and_is_upgraded(readers: tuple[Reader, str]) -> None:
     reader, address = readers
     reader.read(page_of("a-runner-on-another-machine"), spelled={"https://agents.example.com": address})
+
+
+@pytest.mark.skipif(not THOROUGH, reason="it takes a second server: make test-thorough walks through it")
+def test_a_server_comes_from_a_laptop_into_production(
+    server: ServerProcess, warm: WarmCommand | None, tmp_path: Path
+) -> None:
+    """Its PostgreSQL is that of the other tutorials, in which it has a database of its own."""
+    cluster = server.folder / "data" / "run"
+    administrator = {"PGHOST": str(cluster), "PGUSER": SUPERUSER, "PGDATABASE": "postgres"}
+    shell = Shell(tmp_path, PATH=PATH, **administrator)
+    folder = tmp_path / "server"
+    folder.mkdir()
+    machine = Machine(folder, shell.environment, warm=warm).with_programs(find_bindir(os.environ))
+    reader = Reader({HERE: machine})
+
+    reader.read(
+        page_of("from-laptop-to-production"),
+        spelled={
+            "@localhost/agents": f"@/agents?host={cluster}",
+            "8443": str(free_port("127.0.0.1")),
+        },
+    )

@@ -23,8 +23,10 @@ from tests.worlds.warm_command import WarmCommand
 
 PATIENCE_S: Final = 120
 ENDS_WITHIN_S: Final = 60
+"""For one that goes on to be ready, and to end."""
 LOOK_S: Final = 0.3
-LOOKS_AGAIN_S: Final = 20
+MOST_LOOK_S: Final = 3.0
+LOOKS_AGAIN_S: Final = 60
 """What is listed may come a moment after what caused it, and nobody types as quickly as a test."""
 HERE: Final = ""
 GOES_ON: Final = "# in another terminal"
@@ -34,6 +36,7 @@ _FENCE: Final = re.compile(r"^(`{3,})(\w+)\n(.*?)^\1$", re.MULTILINE | re.DOTALL
 _NAMES_FILE: Final = re.compile(r"`([\w./-]+)`(?: on `(\w+)`)?:\s*\Z")
 _PROMPT: Final = re.compile(r"^(\w*)\$ ", re.MULTILINE)
 _ONLY_LOOKS: Final = re.compile(r"sexton [a-z-]+ (?:list|show)\b")
+_EXPORT: Final = re.compile(r"export (\w+)=.*")
 _PLACEHOLDER: Final = re.compile(r"\b[A-Z]{4,}\b")
 
 
@@ -126,7 +129,7 @@ class Reader:
     A word in capitals in a command stands for the id that was last printed under that head.
     """
 
-    machines: Mapping[str, Machine]
+    machines: dict[str, Machine]
     _ids: dict[str, str] = field(default_factory=dict, init=False)
     _going_on: "list[subprocess.Popen[bytes]]" = field(default_factory=list, init=False)
 
@@ -154,6 +157,12 @@ class Reader:
             path = machine.folder / step.path
             assert path.parent.is_dir(), f"the page writes {step.path} before there is its folder"
             path.write_text(step.text, encoding="utf-8")
+        elif (exported := _EXPORT.fullmatch(step.command)) is not None:
+            # Each command has a shell of its own, and a terminal's remembers.
+            value = _ended(f'{step.command}; printf %s "${exported[1]}"', machine).stdout
+            self.machines[step.machine] = replace(
+                machine, environment={**machine.environment, exported[1]: value}
+            )
         elif step.command.endswith(GOES_ON):
             self._begin(step, machine)
         elif step.command.endswith(ENDED):
@@ -165,6 +174,7 @@ class Reader:
     def _run(self, step: Run, machine: Machine) -> None:
         command = self._filled(step.command)
         until = time.monotonic() + (LOOKS_AGAIN_S if _ONLY_LOOKS.match(command) else 0)
+        pause = LOOK_S
         while True:
             ended = _ended(command, machine)
             fails = step.command.endswith(FAILS)
@@ -174,7 +184,8 @@ class Reader:
             if is_as_shown(ended.stdout, step.shown):
                 break
             assert time.monotonic() < until, f"{command} printed:\n{ended.stdout}\nnot:\n{step.shown}"
-            time.sleep(LOOK_S)
+            time.sleep(pause)
+            pause = min(2 * pause, MOST_LOOK_S)
         self._note_ids(ended.stdout)
 
     def _begin(self, step: Run, machine: Machine) -> None:
@@ -191,7 +202,7 @@ class Reader:
                 start_new_session=True,
             )
         self._going_on.append(process)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + ENDS_WITHIN_S
         while not is_as_shown(printed := said.read_text(encoding="utf-8", errors="replace"), step.shown):
             assert process.poll() is None, f"{step.command} ended with {process.returncode}: {printed}"
             assert time.monotonic() < until, f"{step.command} printed:\n{printed}\nnot:\n{step.shown}"
