@@ -109,8 +109,8 @@ def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> N
             assert entry.summary == command.get_short_help_str(limit=1_000), (noun, name)
 
 
-@pytest.mark.parametrize("kind", ["bash", "zsh", "fish"])
-def test_each_shell_is_given_its_completion(shell: Shell, tmp_path: Path, kind: str) -> None:
+def test_a_shell_is_given_its_completion_by_a_variable_too(shell: Shell, tmp_path: Path) -> None:
+    kind = "bash"
     made = shell(_SEXTON_COMPLETE=f"{kind}_source")
     assert made.returncode == 0, made.stderr
     assert "_SEXTON_COMPLETE" in made.stdout
