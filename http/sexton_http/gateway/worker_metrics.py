@@ -60,7 +60,7 @@ class Family(msgspec.Struct, frozen=True, array_like=True):
     kind: str
     samples: list[tuple[str, dict[str, str], float]]
     examples: list[tuple[str, dict[str, str], float, float]] = []
-    """Of buckets, by their bound: the labels of the exemplar, its value, and when it was (Unix seconds)."""
+    """The newest exemplar of a bucket, by its bound: labels, value, and when it was (Unix seconds)."""
 
 
 Families = Sequence[Family]
