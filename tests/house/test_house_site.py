@@ -17,6 +17,8 @@ from tests.house.survey import ROOT
 
 COMMAND = re.compile(r"`(sexton [^`]+)`")
 LEAST_CHARS = 40
+PICTURES = 2
+PICTURE_BYTES = 150_000
 
 
 def test_each_code_has_a_page_with_its_cause_the_way_out_and_an_example() -> None:
@@ -94,6 +96,20 @@ def test_a_diagram_that_nobody_has_drawn_is_a_warning_which_fails_the_build(
     assert "<svg" in filled
     assert "mermaid" not in filled
     assert "<style" not in filled
+
+
+def test_the_pictures_of_the_readme_are_small_and_ask_no_other_host_for_anything() -> None:
+    named = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    drawings = [(ROOT / name).read_text() for name in named if name.endswith(".svg")]
+
+    assert len(named) == PICTURES
+    assert all((ROOT / name).stat().st_size < PICTURE_BYTES for name in named)
+    assert len(drawings) == 1
+    assert "sexton agent install" in drawings[0].replace("&#160;", " ")
+    assert "font-face" not in drawings[0]
+
+    for url in re.findall(r"https?://[^\"'\s<&]+", drawings[0]):
+        assert url.startswith(("http://www.w3.org/", "http://127.0.0.1:8300")), url
 
 
 def test_the_site_is_built_so_that_a_warning_fails() -> None:

@@ -93,7 +93,7 @@ ROWS: Final = (
     Code(
         "UZ-GATE-001", 500, "Gate command failed", EVENT,
         cause="A check of the agent's work failed.",
-        way_out="Read the check's output in `sexton transcript EVENT`. Mend what it found, or the check itself in `gates.checks`, and replay the event.",
+        way_out="Read the check's output in `sexton event transcript EVENT`. Mend what it found, or the check itself in `gates.checks`, and replay the event.",
         detail="the check `make test` ended with status 2",
     ),
     Code(
@@ -105,7 +105,7 @@ ROWS: Final = (
     Code(
         "UZ-GATE-003", 500, "Gate repair attempts exhausted", EVENT,
         cause="The agent could not repair what a check found.",
-        way_out="The agent tried and could not. Read what the check said each time (`sexton transcript EVENT`), tell the agent more in `SKILL.md`, or do it by hand. More tries are given by `repair_attempts` of the check.",
+        way_out="The agent tried and could not. Read what the check said each time (`sexton event transcript EVENT`), tell the agent more in `SKILL.md`, or do it by hand. More tries are given by `repair_attempts` of the check.",
         detail="the check `make test` failed after 3 repairs",
     ),
     Code(

@@ -15,25 +15,25 @@ ROWS: Final = (
     Code(
         "UZ-ZMB-002", 500, "Agent timeout", EVENT,
         cause="The agent took longer than it may.",
-        way_out="Give the agent less to do for each event, or more time: `resources.wall` in `TRIGGER.md`, up to what the runner allows (`--run-most`). `sexton transcript EVENT` shows what took so long. Then `sexton replay EVENT`.",
+        way_out="Give the agent less to do for each event, or more time: `resources.wall` in `TRIGGER.md`, up to what the runner allows (`--run-most`). `sexton event transcript EVENT` shows what took so long. Then `sexton event replay EVENT`.",
         detail="the run took longer than it may: 3600 s",
     ),
     Code(
         "UZ-ZMB-003", 424, "Agent credential missing", ANSWER_EVENT,
         cause="The vault lacks a credential that the agent names.",
-        way_out="Keep it: `sexton credentials set NAME`. A user's agent also needs an operator's word that it may use it (`sexton credentials grants list`). Then `sexton replay EVENT`, or send the message again.",
+        way_out="Keep it: `sexton credentials set NAME`. A user's agent also needs an operator's word that it may use it (`sexton credentials grants list`). Then `sexton event replay EVENT`, or send the message again.",
         detail="The vault has no credential named slack.",
     ),
     Code(
         "UZ-ZMB-004", 500, "Agent claim failed", EVENT,
         cause="The runner could not start the event.",
-        way_out="Replay the event (`sexton replay EVENT`), which gives it to any runner that fits. If it comes again from one runner, look at that runner's log and cordon it meanwhile: `sexton runner cordon NAME`.",
+        way_out="Replay the event (`sexton event replay EVENT`), which gives it to any runner that fits. If it comes again from one runner, look at that runner's log and cordon it meanwhile: `sexton runner cordon NAME`.",
         detail="the runner could not start the event",
     ),
     Code(
         "UZ-ZMB-005", 500, "Agent checkpoint failed", EVENT,
         cause="The run's checkpoint could not be kept or read.",
-        way_out="Replay the event (`sexton replay EVENT`): it starts afresh, without the checkpoint. If all runners are of one release this should not happen again; report it if it does.",
+        way_out="Replay the event (`sexton event replay EVENT`): it starts afresh, without the checkpoint. If all runners are of one release this should not happen again; report it if it does.",
         detail="the checkpoint has another form than this runner knows",
     ),
     Code(
@@ -81,19 +81,19 @@ ROWS: Final = (
     Code(
         "UZ-EVENT-002", 429, "Queue full", ANSWER,
         cause="As many events wait as may, of the agent or its workspace, or the oldest has waited too long; `bound` says which.",
-        way_out="Wait for `Retry-After` and send again, more slowly. `sexton queue` says why events wait: most often there is no runner with the labels that the agent asks for, or too few slots. What nobody wants any more is cancelled with `sexton events cancel`. `bound` names the bound; the operator's options are `--max-waiting-agent`, `--max-waiting-workspace` and `--max-waiting-age`.",
+        way_out="Wait for `Retry-After` and send again, more slowly. `sexton workspace queue` says why events wait: most often there is no runner with the labels that the agent asks for, or too few slots. What nobody wants any more is cancelled with `sexton events cancel`. `bound` names the bound; the operator's options are `--max-waiting-agent`, `--max-waiting-workspace` and `--max-waiting-age`.",
         detail="25000 events of the agent wait, and no more may.", facts={"bound": "agent"},
     ),
     Code(
         "UZ-APPLY-001", 409, "Applied meanwhile", ANSWER,
         cause="Another has applied a folder to the workspace since this revision was read; read it again.",
-        way_out="Run `sexton apply` again: it reads what is there now. With `--diff` look first at what somebody else has changed.",
+        way_out="Run `sexton workspace apply` again: it reads what is there now. With `--diff` look first at what somebody else has changed.",
         detail="revision 2 was read, and 3 is there",
     ),
     Code(
         "UZ-APPLY-002", 409, "Being applied", ANSWER,
         cause="Another is applying a folder to the workspace at this moment; try again.",
-        way_out="Wait until the other `sexton apply` is done and run yours again. In CI let one job at a time apply to a workspace. One that has died gives way by itself after its time.",
+        way_out="Wait until the other `sexton workspace apply` is done and run yours again. In CI let one job at a time apply to a workspace. One that has died gives way by itself after its time.",
         detail="api:019346de-6400-7000-8000-000000000004 is applying a folder to this workspace",
     ),
     Code(

@@ -15,7 +15,7 @@ ROWS: Final = (
     Code(
         "UZ-CRED-003", 503, "Platform LLM key missing", ANSWER_EVENT,
         cause="The platform has no key for the provider; an admin can add one.",
-        way_out="Give the workspace a key of its own (`sexton credentials llm set PROVIDER`), name another provider in `TRIGGER.md`, or ask a platform admin to add a key for all (`PUT /v1/tenants/me/llm/keys/{provider}`).",
+        way_out="Give the workspace a key of its own (`sexton credentials llm set PROVIDER`), name another provider in `TRIGGER.md`, or ask a platform admin to add a key for all (`sexton platform-key set`).",
         detail="The platform has no key for openai.",
     ),
     Code(
@@ -63,7 +63,7 @@ ROWS: Final = (
     Code(
         "UZ-PROVIDER-005", 404, "Platform key not found", ANSWER,
         cause="The tenant has no entry for this provider.",
-        way_out="`GET /v1/tenants/me/llm/keys` lists the entries; write the provider as it stands there.",
+        way_out="`sexton platform-key list` lists the entries; write the provider as it stands there.",
         detail="there is no entry for openai",
     ),
     Code(

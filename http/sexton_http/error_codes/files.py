@@ -69,7 +69,7 @@ ROWS: Final = (
     Code(
         "UZ-FILE-011", 410, "Snapshot of the workspace lost", ANSWER_EVENT,
         cause="What the run was to start from is not kept any more, or is damaged; reset the agent's workspace to start from an empty folder.",
-        way_out="Have the agent start from an empty folder: `sexton workspace-files reset AGENT`. Then `sexton replay EVENT`. What the folder held has to be made again by the run, such as a clone.",
+        way_out="Have the agent start from an empty folder: `sexton workspace-files reset AGENT`. Then `sexton event replay EVENT`. What the folder held has to be made again by the run, such as a clone.",
         detail="the snapshot that event 019346de-6400-7000-8000-000000000025 started from is not kept any more",
     ),
     Code(

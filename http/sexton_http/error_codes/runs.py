@@ -57,7 +57,7 @@ ROWS: Final = (
     Code(
         "UZ-ACTOR-001", 404, "Actor not found", ANSWER,
         cause="No such actor is awake at this server, or the worker that was named does not answer.",
-        way_out="`sexton tree` and `sexton top` show the actors that are awake. An actor that nobody asked for some time sleeps, and wakes by itself with its next message; on several servers name the one that has it.",
+        way_out="`sexton actor tree` and `sexton top` show the actors that are awake. An actor that nobody asked for some time sleeps, and wakes by itself with its next message; on several servers name the one that has it.",
         detail="there is no actor zombie/019346de-6400-7000-8000-000000000009 awake there",
     ),
     Code(
@@ -87,7 +87,7 @@ ROWS: Final = (
     Code(
         "UZ-RUN-016", 500, "Attempts used up", EVENT,
         cause="Five leases of the event ended without a word from their runners; replay it.",
-        way_out="Five runners died with the event, or the event killed them: look at their logs and at `sexton transcript EVENT` for memory or disk. When the reason is mended, `sexton replay EVENT`.",
+        way_out="Five runners died with the event, or the event killed them: look at their logs and at `sexton event transcript EVENT` for memory or disk. When the reason is mended, `sexton event replay EVENT`.",
         detail="runner_lost",
     ),
     Code(
@@ -99,25 +99,25 @@ ROWS: Final = (
     Code(
         "UZ-EXEC-001", 500, "Execution session create failed", EVENT,
         cause="The run's session could not be made.",
-        way_out="Replay the event (`sexton replay EVENT`). If one runner fails again and again, look at its log, its disk and its memory, and cordon it meanwhile: `sexton runner cordon NAME`.",
+        way_out="Replay the event (`sexton event replay EVENT`). If one runner fails again and again, look at its log, its disk and its memory, and cordon it meanwhile: `sexton runner cordon NAME`.",
         detail="the run's session could not be made",
     ),
     Code(
         "UZ-EXEC-002", 500, "Run start failed", EVENT,
         cause="The run could not be started.",
-        way_out="Read the event's text and the runner's log. An MCP server that does not answer is named there. When it is mended, `sexton replay EVENT`.",
+        way_out="Read the event's text and the runner's log. An MCP server that does not answer is named there. When it is mended, `sexton event replay EVENT`.",
         detail="the runner could not carry out the run; its log says more",
     ),
     Code(
         "UZ-EXEC-003", 500, "Execution timeout kill", EVENT,
         cause="The run was killed at its time limit.",
-        way_out="Let the program do less for each event, or raise `resources.wall` in `TRIGGER.md`, up to what the operator allows (`--run-most`). `sexton transcript EVENT` shows how far it came.",
+        way_out="Let the program do less for each event, or raise `resources.wall` in `TRIGGER.md`, up to what the operator allows (`--run-most`). `sexton event transcript EVENT` shows how far it came.",
         detail="the run took longer than it may: 3600 s",
     ),
     Code(
         "UZ-EXEC-009", 500, "Execution startup posture failure", EVENT,
         cause="The host could not offer what the run needs to be safe.",
-        way_out="The event was not begun, since it would not have been safe. Run `sexton doctor` on the runner's machine, build a missing image (`sexton image build`), see that its disk has room; then `sexton replay EVENT`.",
+        way_out="The event was not begun, since it would not have been safe. Run `sexton doctor` on the runner's machine, build a missing image (`sexton image build`), see that its disk has room; then `sexton event replay EVENT`.",
         detail="UZ-RUN-007: the sandbox could not be established: the image `tools` is gone",
     ),
     Code(
@@ -129,7 +129,7 @@ ROWS: Final = (
     Code(
         "UZ-EXEC-013", 500, "Runner agent run failed", EVENT_STREAM,
         cause="The agent, or a preview, failed while it ran.",
-        way_out="This is the agent's own failure: read its last words with `sexton event show EVENT`, and all of it with `sexton transcript EVENT`. Change the agent's files, try them with `sexton agent run DIR`, update, and replay the event.",
+        way_out="This is the agent's own failure: read its last words with `sexton event show EVENT`, and all of it with `sexton event transcript EVENT`. Change the agent's files, try them with `sexton agent run DIR`, update, and replay the event.",
         detail="git push: the remote has rejected the branch release-2.4",
     ),
     Code(

@@ -15,7 +15,7 @@ ROWS: Final = (
     Code(
         "UZ-WORKSPACE-002", 402, "Workspace paused", ANSWER,
         cause="A paused workspace starts no work.",
-        way_out="Let it go on: `PATCH /v1/workspaces/{workspace_id}` with `{\"paused\": false}`, or the switch on the console's page of the workspace. Somebody paused it on purpose: `sexton audit list` tells who.",
+        way_out="Let it go on with `sexton workspace resume`. Somebody paused it on purpose: `sexton audit list` tells who.",
         detail="The workspace is paused; nothing new is started in it.",
     ),
     Code(
@@ -57,7 +57,7 @@ ROWS: Final = (
     Code(
         "UZ-BILLING-005", 402, "Credit exhausted", ANSWER_EVENT,
         cause="The tenant's balance is zero.",
-        way_out="Add credit: `sexton credit DOLLARS` as a platform admin, or ask whoever runs the server. `sexton balance` shows what is left and `sexton charges` where it went. What was blocked because the money was gone starts by itself once there is credit; an event that failed is done again with `sexton replay`.",
+        way_out="Add credit: `sexton credit DOLLARS` as a platform admin, or ask whoever runs the server. `sexton balance` shows what is left and `sexton charges` where it went. What was blocked because the money was gone starts by itself once there is credit; an event that failed is done again with `sexton event replay`.",
         detail="The tenant's balance is used up; work goes on when it has credit.",
     ),
     Code(
@@ -99,7 +99,7 @@ ROWS: Final = (
     Code(
         "UZ-RUNS-410", 410, "Pipeline v1 permanently removed", ANSWER,
         cause="The run pipeline is gone; agent events took its place.",
-        way_out="Send the work to an agent: `POST …/zombies/{zombie_id}/messages`, or `sexton steer`. The events of the agent take the place of runs.",
+        way_out="Send the work to an agent: `POST …/zombies/{zombie_id}/messages`, or `sexton event send`. The events of the agent take the place of runs.",
         detail="the run pipeline was removed; agent events took its place",
     ),
     Code(

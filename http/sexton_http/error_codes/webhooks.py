@@ -33,7 +33,7 @@ ROWS: Final = (
     Code(
         "UZ-WH-010", 401, "Invalid webhook signature", ANSWER_STREAM,
         cause="The signature is missing or malformed, or was made over other bytes or with another secret.",
-        way_out="Enter the same secret on both sides: at the sender, and here with `sexton credentials set NAME --field webhook_secret`. See that nothing between them rewrites the body. `sexton trigger AGENT` sends a delivery that is signed rightly, and `POST …/webhooks:verify` says what of a sample does not fit.",
+        way_out="Enter the same secret on both sides: at the sender, and here with `sexton credentials set NAME --field webhook_secret`. See that nothing between them rewrites the body. `sexton webhook send AGENT` sends a delivery that is signed rightly, and `POST …/webhooks:verify` says what of a sample does not fit.",
         detail="the signature does not fit the body and the secret", facts={"reason": "webhook_rejected: signature_mismatch"},
     ),
     Code(
