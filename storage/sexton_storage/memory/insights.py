@@ -130,7 +130,7 @@ class MemoryInsights(MemoryStore):
         return TagsWaiting(tags, len(events), min(may_run, default=None))
 
     def _longest(self, events: Sequence[Event]) -> tuple[AgentWaiting, ...]:
-        """Those of the agents whose oldest event comes first in ``events``."""
+        """The agents whose oldest event comes first in ``events``, and how many events of each wait."""
         of_agents: dict[UUID, list[Event]] = defaultdict(list)
         for event in events:
             of_agents[event.zombie_id].append(event)
