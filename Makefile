@@ -59,7 +59,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz check lint types mypy pyright layers docs diagrams wheel node clients
+.PHONY: test test-thorough bench bench-peers leasebench fuzz simulate check lint types mypy pyright layers docs diagrams wheel node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
@@ -139,6 +139,10 @@ node: ## tools of JavaScript that read the OpenAPI document, by their lock, wher
 clients: $(TO_CHECK) node ## compare the client libraries with the interface (ARGS=--write makes them again)
 	$(BIN)/python -m clients.maker $(filter --write,$(ARGS))
 	$(BIN)/python -m scripts.typescript_client $(filter --write,$(ARGS))
+
+simulate: $(TO_CHECK) ## nodes, runners and people live through seeds (SEEDS=10 FIRST=0 MINUTES=10, or SEED=7 alone)
+	@$(ALONE) $(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),10) --first $(or $(FIRST),0) \
+	  --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \

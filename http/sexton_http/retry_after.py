@@ -8,8 +8,6 @@ SPREAD_MAX_S: Final = 60
 SPREAD_SHARE: Final = 4
 """A wait grows by up to this part of it, within the two bounds."""
 
-_RANDOM: Final = random.Random()  # noqa: S311 - it spreads callers, and keeps no secret
-
 
 def jittered_s(wait_s: int, luck: float | None = None) -> int:
     """A wait in whole seconds, never shorter than ``wait_s``; ``luck`` is from 0 up to, not including, 1.
@@ -33,4 +31,4 @@ def jittered_ms(wait_ms: int, luck: float | None = None) -> int:
 
 
 def _luck(given: float | None) -> float:
-    return _RANDOM.random() if given is None else given
+    return random.random() if given is None else given  # noqa: S311 - it spreads callers, and keeps no secret

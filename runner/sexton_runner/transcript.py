@@ -62,8 +62,8 @@ class Transcript:
     What is said while the queue is full is numbered and left out, so that the gap shows.
     """
 
-    def __init__(self, redactor: Redactor, now: Callable[[], float] = time.time) -> None:
-        self._redactor, self._now = redactor, now
+    def __init__(self, redactor: Redactor, now: Callable[[], float] | None = None) -> None:
+        self._redactor, self._now = redactor, now or time.time
         self._entries: deque[_Entry] = deque()
         self._bytes = 0
         self._last = 0

@@ -99,13 +99,20 @@ class Process:
         try:
             await main(*args)
         except Exception:
-            # The rest of what was killed is cleared away when all is over, and what it says then is nothing.
-            if self.state is State.RUNNING and not self._world.is_over:
+            if self._is_heard():
                 raise
+        except BaseExceptionGroup as group:
+            if self._is_heard():
+                raise
+            raise _cancellations(group) from None
         finally:
             self.has_ended = True
             if self.state is State.RUNNING:
                 self._world.kernel.close_all(self)
+
+    def _is_heard(self) -> bool:
+        # The rest of what was killed is cleared away when all is over, and what it says then is nothing.
+        return self.state is State.RUNNING and not self._world.is_over
 
     def crash(self) -> None:
         """Kill it here and now. Its machine says so to whoever is connected."""
@@ -136,3 +143,8 @@ class Process:
             self.state = State.RUNNING
             self._world.kernel.put_back(self.parked)
             self.parked = []
+
+
+def _cancellations(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    found = group.subgroup(trio.Cancelled)
+    return group if found is None else found

@@ -1,0 +1,116 @@
+"""A whole server on a simulated machine: its HTTP, its actors, its journal."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from functools import partial
+from random import Random
+from typing import Final
+from uuid import UUID
+
+import trio
+from prometheus_client import CollectorRegistry
+
+from sexton_actors.catalogue import Catalogue
+from sexton_actors.protocol.hub import FramesWritten
+from sexton_actors.secrets import Secrets
+from sexton_actors.signals import hear
+from sexton_actors.tree import tree
+from sexton_actors.world import World as Actors
+from sexton_engine import open_system
+from sexton_http.app import create_app
+from sexton_http.gateway.node_questions import NodeQuestions
+from sexton_http.identity.bootstrap import Installation, bootstrap
+from sexton_http.identity.context import VERSION, HttpContext, HttpSettings
+from sexton_http.routes.shared.actor_asks import answer_node
+from sexton_http.routes.shared.actor_looks import Here
+from sexton_http.routes.table import OPERATIONS
+from sexton_http.wire.server import open_doors, serve
+from sexton_http.wire.stop_signal import Stop
+from sexton_storage.background import in_background
+from sexton_storage.records.nodes import NodeRecord
+from tests.simulation.product.database import Database, NodeStorage
+from tests.simulation.world.processes import Machine
+from tests.worlds.samples import PlainSealer
+
+PORT = 8080
+NAME = "sexton"
+"""Under which all nodes are found."""
+
+
+ROUTES: Final = tuple(
+    operation
+    for operation in OPERATIONS
+    if operation.path.startswith(("/v1/runners", "/v1/webhooks", "/v1/fleet"))
+    or operation.path.split("{workspace_id}/")[-1].split("/")[0] in ("approvals", "credentials", "zombies")
+)
+"""Those that a simulation asks: to mount them all takes a node longer than a minute of its life does."""
+
+
+class NodeIds:
+    """UUIDv7 by the calendar of a machine."""
+
+    def __init__(self, machine: Machine, rng: Random) -> None:
+        self._machine = machine
+        self._rng = rng
+
+    def __call__(self) -> UUID:
+        now_ms = round(self._machine.calendar_s() * 1000)
+        return UUID(int=now_ms << 80 | 7 << 76 | 2 << 62 | self._rng.getrandbits(62))
+
+
+def make_world(storage: NodeStorage, machine: Machine, rng: Random) -> Actors:
+    return Actors(
+        storage=storage,
+        secrets=Secrets(storage.credentials, PlainSealer(), storage.clock),
+        catalogue=Catalogue("2026-01-01", []),
+        new_id=NodeIds(machine, rng),
+        new_token=lambda size: rng.randbytes(size).hex(),
+    )
+
+
+async def first_start(database: Database, machine: Machine, rng: Random) -> Installation:
+    """Make the tenant, the workspace and the key that everybody uses."""
+    storage = database.open(machine)
+    async with in_background(storage.journal.run):
+        await storage.link.pass_time()
+        world = make_world(storage, machine, rng)
+        return await bootstrap(storage, PlainSealer(), new_id=world.new_id, new_token=world.new_token)
+
+
+async def run_node(database: Database, machine: Machine, seed: int) -> None:
+    """Serve until killed."""
+    rng = Random(seed)
+    storage, sealer, registry, stop = database.open(machine), PlainSealer(), CollectorRegistry(), Stop()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(in_background(storage.journal.run))
+        while not await storage.healthy():
+            await trio.sleep(1)
+        world = make_world(storage, machine, rng)
+        installation = await bootstrap(storage, sealer, new_id=world.new_id, new_token=world.new_token)
+        doors = await open_doors("0.0.0.0", PORT)
+        system = await stack.enter_async_context(open_system(tree(world), rng=rng))
+        storage.signals.listen(partial(hear, world, system.tell))
+        storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
+        here = Here(world.new_id(), VERSION, None)
+        nodes = NodeQuestions(
+            storage,
+            NodeRecord(here.node, machine.name, VERSION, world.now_ms(), world.now_ms()),
+            partial(answer_node, system, None, here),
+            new_id=world.new_id,
+        )
+        context = HttpContext(
+            system=system,
+            world=world,
+            issuer=installation.issuer,
+            registry=registry,
+            settings=HttpSettings(f"http://{NAME}:{PORT}"),
+            stop=stop,
+            keys=installation.keys,
+            nodes=nodes,
+            catalogue_key=installation.catalogue_key,
+        )
+        nursery = await stack.enter_async_context(trio.open_nursery())
+        nursery.start_soon(storage.inbox.run)
+        nursery.start_soon(nodes.run)
+        await serve(create_app(context, operations=ROUTES), doors, stop=stop)

@@ -1,0 +1,130 @@
+"""Those who send events, decide at gates and look: each over HTTP, each patient."""
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+import httpx2
+import orjson
+import trio
+
+from tests.simulation.product.node import NAME, PORT
+from tests.worlds.samples import SECRET, agent_files
+from tests.worlds.trust import TRUST
+
+PATIENCE_S: Final = 20.0
+CRON: Final = """
+  - type: cron
+    schedule: "* * * * *"
+"""
+
+
+@dataclass
+class Promises:
+    """What people were told, which the judges hold the rows to."""
+
+    agents: list[UUID] = field(default_factory=list)
+    accepted: dict[UUID, str] = field(default_factory=dict)
+    """Event to the delivery that it was accepted for."""
+    decided: dict[UUID, str] = field(default_factory=dict)
+    """Gate to the outcome that the one who decided was told."""
+    is_calm: bool = False
+    """No faults any more, and no new deliveries."""
+    tries: int = 0
+    failures: int = 0
+
+
+class Caller:
+    """Asks any of the nodes, and again until there is an answer that means something."""
+
+    def __init__(self, api_key: str, workspace_id: UUID, promises: Promises, rng: Random) -> None:
+        self.workspace = f"/v1/workspaces/{workspace_id}"
+        self._api_key = api_key
+        self._promises = promises
+        self.rng = rng
+
+    def open(self) -> httpx2.AsyncClient:
+        """Connections of one program."""
+        return httpx2.AsyncClient(base_url=f"http://{NAME}:{PORT}", timeout=PATIENCE_S, verify=TRUST)
+
+    async def ask(self, http: httpx2.AsyncClient, method: str, path: str, **rest: Any) -> httpx2.Response:
+        """The first answer that is not about the server's own state."""
+        headers = {"authorization": f"Bearer {self._api_key}", **rest.pop("headers", {})}
+        while True:
+            self._promises.tries += 1
+            try:
+                answer = await http.request(method, path, headers=headers, **rest)
+                if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
+                    return answer
+            except httpx2.TransportError:
+                pass
+            self._promises.failures += 1
+            await trio.sleep(self.rng.uniform(0.2, 2))
+
+    async def set_up(self, http: httpx2.AsyncClient, agents: int, runners: int, admin: str) -> list[str]:
+        """Install agents and enrol runners; give the runners' tokens."""
+        secret = {"name": "github-hook", "data": {"webhook_secret": SECRET}}
+        await self.ask(http, "POST", f"{self.workspace}/credentials", json=secret)
+        for number in range(agents):
+            files = agent_files(
+                f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 60000}"
+            )
+            made = await self.ask(http, "POST", f"{self.workspace}/zombies", json=files)
+            assert made.status_code == 201, made.text
+            self._promises.agents.append(UUID(made.json()["zombie_id"]))
+        return [await self._enrol(http, f"runner-{number + 1}", admin) for number in range(runners)]
+
+    async def _enrol(self, http: httpx2.AsyncClient, host: str, admin: str) -> str:
+        bearer = {"authorization": f"Bearer {admin}"}
+        minted = await self.ask(http, "POST", "/v1/fleet/enrolment-tokens", json={}, headers=bearer)
+        bearer = {"authorization": f"Bearer {minted.json()['token']}"}
+        body = {"host_id": host, "sandbox_tier": "bubblewrap", "labels": []}
+        enrolled = await self.ask(http, "POST", "/v1/runners", json=body, headers=bearer)
+        assert enrolled.status_code == 201, enrolled.text
+        return str(enrolled.json()["runner_token"])
+
+    async def send(self, name: str, mean_s: float) -> None:
+        """Send deliveries of webhooks, each until it is taken."""
+        number = 0
+        async with self.open() as http:
+            while not self._promises.is_calm:
+                await trio.sleep(self.rng.uniform(0, 2 * mean_s))
+                number += 1
+                await self._deliver(http, self.rng.choice(self._promises.agents), f"{name}-{number}")
+
+    async def _deliver(self, http: httpx2.AsyncClient, agent: UUID, delivery: str) -> None:
+        body = orjson.dumps({"action": "completed", "workflow_run": {"delivery": delivery}})
+        signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        headers = {
+            "x-github-event": "workflow_run",
+            "x-github-delivery": delivery,
+            "x-hub-signature-256": f"sha256={signature}",
+            "content-type": "application/json",
+        }
+        answer = await self.ask(http, "POST", f"/v1/webhooks/{agent}/github", content=body, headers=headers)
+        assert answer.status_code in (200, 202), answer.text
+        event_id = UUID(answer.json()["event_id"])
+        known = self._promises.accepted.setdefault(event_id, delivery)
+        assert known == delivery, "two deliveries were told the same event"
+
+    async def decide(self) -> None:
+        """Approve or deny what waits at gates, now and then."""
+        async with self.open() as http:
+            while True:
+                await trio.sleep(self.rng.uniform(1, 10))
+                page = await self.ask(http, "GET", f"{self.workspace}/approvals?status=pending")
+                for gate in page.json()["items"]:
+                    if self.rng.random() < 0.7:
+                        await self._resolve(http, UUID(gate["gate_id"]))
+
+    async def _resolve(self, http: httpx2.AsyncClient, gate_id: UUID) -> None:
+        word = "approve" if self.rng.random() < 0.7 else "deny"
+        path = f"{self.workspace}/approvals/{gate_id}:{word}"
+        answer = await self.ask(http, "POST", path, json={})
+        if answer.status_code == 200:
+            outcome = answer.json()["outcome"]
+            known = self._promises.decided.setdefault(gate_id, outcome)
+            assert known == outcome, "a gate was resolved twice, and not alike"

@@ -1,0 +1,155 @@
+"""A runner on a simulated machine: the real client, renewals and drain; runs that follow a script."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import trio
+
+from sexton_runner.client import ControlPlane, Outage, open_http
+from sexton_runner.command_protocol import Ask
+from sexton_runner.frames import chunk
+from sexton_runner.gates import Asking
+from sexton_runner.lease import LiveLease
+from sexton_runner.lease_execution import RunnerContext
+from sexton_runner.providers.base import Usage as TokenCounts
+from sexton_runner.renewal import Renewer
+from sexton_runner.reporter import Reporter
+from sexton_runner.run import Ending, Outcome, Run, failed
+from sexton_runner.runner import Runner
+from sexton_runner.sandbox.jobs import Sandbox
+from sexton_runner.sandbox.limits import Limits
+from sexton_runner.sandbox.tiers import Bare
+from sexton_runner.supervisors.launcher import Launcher
+from sexton_runner.supervisors.messages import Job, Outfit, Pipe
+from sexton_runner.supervisors.process import supervise
+from sexton_runner.timing import Timing
+from tests.simulation.product.node import NAME, PORT
+from tests.simulation.world.processes import Machine
+from tests.simulation.world.replacements import Ending as ProcessEnding
+from tests.simulation.world.run import World
+from tests.simulation.world.sockets import SimulatedSocket
+
+LIMITS = Limits(wall_s=3600, memory_bytes=1 << 28, pids=64)
+SLOTS = 2
+DRAIN_S = 20.0
+
+
+class Supervised(ProcessEnding):
+    """The process of one run."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.descriptors)
+        self.scope = trio.CancelScope()
+
+    def kill(self, sent: int) -> None:
+        del sent
+        self.scope.cancel()
+
+
+class TaskLauncher(Launcher):
+    """Starts supervisors as tasks of the runner, which die with it."""
+
+    def __init__(self, world: World, machine: Machine, nursery: trio.Nursery) -> None:
+        super().__init__()
+        self._world, self._machine, self._nursery = world, machine, nursery
+
+    def start(self) -> None:
+        """There is nothing to import."""
+
+    async def fork(self, modules: Any) -> tuple[Pipe, int]:
+        del modules
+        await trio.lowlevel.checkpoint()
+        ours, theirs = self._world.network.pair(self._machine)
+        process = Supervised(self._world)
+        number = self._world.descriptors.open(process)
+        self._nursery.start_soon(self._supervise, theirs, process)
+        return Pipe(trio.SocketStream(SimulatedSocket(self._world.network, ours))), number
+
+    async def _supervise(self, theirs: int, process: Supervised) -> None:
+        try:
+            with process.scope:
+                await supervise(theirs)
+        except* (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+            self._world.note("supervisor-broke")
+        finally:
+            process.set()
+
+
+async def play(
+    job: Job, live: LiveLease, plane: ControlPlane, rng: Random, *, voice: Any, redactor: Any
+) -> Ending:
+    """What an agent does, by a script that the seed of its run decides."""
+    run = Run(
+        live=live,
+        plane=plane,
+        sandbox=job.outfit.sandbox,
+        timing=job.outfit.timing,
+        rng=rng,
+        clock=trio.current_time,
+        redactor=redactor,
+        show=voice.sender.put,
+        shown=voice.flush,
+        record=voice.transcript.put,
+        folder=job.folder,
+    )
+    asking = Asking(run, resting=partial(_rest, live))
+    read = written = 0
+    for step in range(rng.randrange(1, 4)):
+        await trio.sleep(rng.uniform(0.3, 9))
+        read, written = read + rng.randrange(3000), written + rng.randrange(500)
+        live.usage.count(TokenCounts(read, 0, written, 0))
+        voice.sender.put(chunk(f"step {step}"))
+        if rng.random() < 0.2:
+            await asking.decide(Ask("1", f"deploy-{step}", "http", "deploy", "Deploy again.", "one"), b"{}")
+    if rng.random() < 0.1:
+        return failed("agent_run", "it did not work")
+    return Ending(outcome=Outcome.PROCESSED, response_text="done", evidence={"found": "it"})
+
+
+def _rest(live: LiveLease, rests: bool) -> None:
+    if rests:
+        live.usage.rest()
+    else:
+        live.usage.go()
+
+
+class SimulatedRunner:
+    """One runner, which may be started again after its death."""
+
+    def __init__(self, world: World, machine: Machine, token: str) -> None:
+        self._world, self._machine, self._token = world, machine, token
+        self.current: Runner | None = None
+
+    async def run(self, seed: int) -> None:
+        rng, pace = Random(seed), Timing()
+        url = f"http://{NAME}:{PORT}"
+        sandbox = Sandbox(
+            tier=Bare("/bin/false", "/bin/false"),
+            layout=None,
+            name=self._machine.name,
+            limits=LIMITS,
+            setpriv="",
+        )
+        outfit = Outfit(base_url=url, token=self._token, sandbox=sandbox, most=LIMITS, timing=pace)
+        connect = partial(open_http, url, self._token, pace.call_timeout_s)
+        async with connect() as work, connect() as beats, trio.open_nursery() as nursery:
+            outage = Outage(trio.current_time)
+            plane, pulse = ControlPlane(work, outage), ControlPlane(beats, outage)
+            context = RunnerContext(
+                plane=plane,
+                renewer=Renewer(pulse, pace, rng, trio.current_time),
+                reporter=Reporter(plane, pace.gather_s),
+                timing=pace,
+                rng=rng,
+                clock=trio.current_time,
+                folder=Path("/simulated/runs"),
+                launcher=TaskLauncher(self._world, self._machine, nursery),
+                outfit=outfit,
+            )
+            self.current = Runner(context, pulse, slots=SLOTS, drain_s=DRAIN_S)
+            await self.current.run()
+            nursery.cancel_scope.cancel()
