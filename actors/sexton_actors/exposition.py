@@ -2,7 +2,8 @@
 
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +13,16 @@ from prometheus_client.samples import Exemplar
 
 from sexton_actors.world import World
 from sexton_storage.records.blobs import ToMove
-from sexton_storage.records.fleet import Census
+from sexton_storage.records.fleet import Census, LabelDemand
 from sexton_storage.spread import Example, SpreadStatistics
 from sexton_storage.statistics import JournalStatistics, SignalStatistics, StorageStatistics
 
 STALE_MS: Final = 60_000
 """A census older than this is shown no more: what is missing alerts, and what is old would lie."""
+MOST_LABELS: Final = 20
+"""Sets of labels that have numbers of their own."""
+ANY_RUNNER: Final = "(any)"
+OTHER_LABELS: Final = "(other)"
 
 Values = Mapping[tuple[str, ...], float]
 """By the values of the labels."""
@@ -201,10 +206,25 @@ def _census(census: Census, now: int) -> Iterator[Metric]:
     )
     yield _plain("gates_pending", "Approvals that wait for a person", census.gates)
     yield _plain("oldest_gate_age_seconds", "Wait of the oldest of them", _age_s(census.oldest_gate_at, now))
+    yield from _demand(census.demand)
     runners: Values = {(str(g.liveness), str(g.admin_state)): float(g.runners) for g in census.runners}
     slots: Values = {(str(g.liveness), str(g.admin_state)): float(g.slots) for g in census.runners}
     yield _gauge("runners", "Runners enrolled", runners, "liveness", "admin_state")
     yield _gauge("runner_slots", "Their slots", slots, "liveness", "admin_state")
+
+
+def _demand(demand: Sequence[LabelDemand]) -> Iterator[Metric]:
+    """What waits, by label: of more sets than ``MOST_LABELS`` those that want most, and the others in one."""
+    events: Counter[tuple[str]] = Counter()
+    slots: Counter[tuple[str]] = Counter()
+    most = sorted(demand, key=lambda one: (one.required_tags is None, -one.slots, -one.events))[:MOST_LABELS]
+    for one in demand:
+        known = one.required_tags is not None and one in most
+        key = (",".join(one.required_tags or ()) or ANY_RUNNER if known else OTHER_LABELS,)
+        events[key] += one.events
+        slots[key] += one.slots
+    yield _gauge("label_events_queued", "Events that wait, by the labels that they need", events, "labels")
+    yield _gauge("label_slots_wanted", "Slots that agents use or would use", slots, "labels")
 
 
 def _age_s(since: int | None, now: int) -> float:

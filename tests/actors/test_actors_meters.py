@@ -164,6 +164,7 @@ async def test_what_waits_and_what_is_held_is_shown_within_seconds(
     assert told["oldest_event_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
     assert told["oldest_gate_age_seconds", ""] == pytest.approx(2 * CENSUS_INTERVAL_S, abs=0.5)
     assert told["runners", "busy,active"] == 1
+    assert (told["label_events_queued", "(any)"], told["label_slots_wanted", "(any)"]) == (1, 1)
     assert told["runner_slots", "busy,active"] == 64
 
 

@@ -4,13 +4,13 @@ from msgspec.structs import replace
 
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
-from sexton_storage.records.fleet import HistoryItem, HistoryKind, Liveness, RunnerGroup
+from sexton_storage.records.fleet import HistoryItem, HistoryKind, LabelDemand, Liveness, RunnerGroup
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.runners import AdminState, Runner, RunnerChange
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
 from sexton_storage.writes import EventEnd
-from tests.worlds.storage import StorageWorld, new_id
+from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 
 async def enrolled(world: StorageWorld, **changes: object) -> Runner:
@@ -98,6 +98,26 @@ async def test_the_census_counts_what_waits_and_what_is_held(world: StorageWorld
 
     await world.end(lease, EventEnd(EventStatus.PROCESSED))
     assert (await world.storage.fleet.census()).leases == 0
+
+
+async def test_the_census_says_what_each_set_of_labels_wants_of_the_fleet(world: StorageWorld) -> None:
+    await enrolled(world, labels=("gpu", "eu"))
+    await enrolled(world, labels=("tpu",), admin_state=AdminState.REVOKED)
+    ready = await world.agent(required_tags=("gpu", "eu"))
+    busy = await world.agent(required_tags=("eu", "gpu"))
+    stopped = await world.agent(required_tags=("eu", "gpu"), status=ZombieStatus.STOPPED)
+    resting = await world.agent(required_tags=())
+    unheard = [await world.agent(required_tags=(tag,)) for tag in ("tpu", "x1", "x2")]
+    for agent in (ready, ready, busy, busy, stopped, *unheard):
+        await world.append(agent)
+    await world.append(resting)
+    back = EventEnd(EventStatus.RECEIVED, give_attempt_back=True, retry_at=world.now + HOUR_MS)
+    await world.end((await world.claim(resting)).lease, back)
+    await world.claim(busy)
+
+    demand = (await world.storage.fleet.census()).demand
+
+    assert demand == (LabelDemand((), 1, 0), LabelDemand(("eu", "gpu"), 4, 2), LabelDemand(None, 3, 3))
 
 
 async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(world: StorageWorld) -> None:

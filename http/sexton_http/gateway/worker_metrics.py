@@ -39,6 +39,8 @@ SHARED_GAUGES: Final = frozenset(
         "file_bytes_to_move",
         "files_to_move",
         "gates_pending",
+        "label_events_queued",
+        "label_slots_wanted",
         "leases_active",
         "nodes_heard",
         "runner_slots",

@@ -1,6 +1,6 @@
 """The fleet as operators look at it, in memory."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
@@ -11,10 +11,12 @@ from sexton_storage.paging import Page
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.fleet import (
     COUNT_CAP,
+    DEMAND_CAP,
     LOOKED_AT,
     Census,
     HistoryItem,
     HistoryKind,
+    LabelDemand,
     LiveLease,
     Liveness,
     RunnerGroup,
@@ -105,7 +107,29 @@ class MemoryFleet(MemoryStore):
                 ),
                 default=None,
             ),
+            demand=tuple(self._demand(received[:DEMAND_CAP])),
         )
+
+    def _demand(self, received: Sequence[Event]) -> Iterator[LabelDemand]:
+        tables, now = self._tables, self._tables.now()
+        known = {
+            ability
+            for runner in tables.runners.values()
+            if runner.admin_state is not AdminState.REVOKED
+            for ability in (*runner.labels, *runner.offers)
+        }
+        events: Counter[UUID] = Counter(event.zombie_id for event in received)
+        running = {lease.zombie_id for lease in _live(tables)}
+        due = [event for event in received if event.retry_at is None or event.retry_at <= now]
+        ready = {event.zombie_id for event in due if any(self._may_run([event]))}
+        of_labels: dict[tuple[str, ...] | None, list[int]] = defaultdict(lambda: [0, 0])
+        for zombie_id in events.keys() | running:
+            tags = tuple(sorted(set(tables.zombies[zombie_id].required_tags)))
+            counts = of_labels[tags if known.issuperset(tags) else None]
+            counts[0] += events[zombie_id]
+            counts[1] += zombie_id in running or zombie_id in ready
+        for tags, (waiting, slots) in sorted(of_labels.items(), key=lambda one: (one[0] is None, one[0] or ())):
+            yield LabelDemand(tags, waiting, slots)
 
 
 def slack_of(leases: Sequence[Lease], now: int) -> list[SlackBand]:

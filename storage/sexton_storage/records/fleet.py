@@ -13,6 +13,8 @@ from sexton_storage.records.runners import AdminState
 
 COUNT_CAP: Final = 100_000
 """What waits or is held is counted up to here: no census reads more entries of an index."""
+DEMAND_CAP: Final = 10_000
+"""The oldest events that wait, and the live leases, that are counted by label."""
 LOOKED_AT: Final = 1_000
 """The oldest events among which one is looked for whose agent may run."""
 
@@ -63,6 +65,17 @@ class RunnerGroup(msgspec.Struct, frozen=True, gc=False):
     slots: int
 
 
+class LabelDemand(msgspec.Struct, frozen=True, gc=False):
+    """What the agents that need the same labels of a runner want of the fleet."""
+
+    required_tags: tuple[str, ...] | None
+    """In order. None: all sets with a label that no enrolled runner has."""
+    events: int
+    """Those that wait, among the ``DEMAND_CAP`` oldest of all."""
+    slots: int
+    """Agents that hold a lease, and agents that would if a runner had room."""
+
+
 class Census(msgspec.Struct, frozen=True):
     """How much there is, at one moment. Counts stop at ``COUNT_CAP``."""
 
@@ -82,6 +95,8 @@ class Census(msgspec.Struct, frozen=True):
     """Tenants whose balance is used up."""
     overdue_cron_at: int | None = None
     """When the schedule that is latest should have fired; None when none is due."""
+    demand: tuple[LabelDemand, ...] = ()
+    """By labels. Other sets than those of None are as few as what runners were enrolled with allows."""
 
 
 class Waiting(msgspec.Struct, frozen=True):

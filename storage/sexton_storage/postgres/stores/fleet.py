@@ -11,10 +11,12 @@ from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.postgres.stores.insights import SLACK
 from sexton_storage.records.fleet import (
     COUNT_CAP,
+    DEMAND_CAP,
     LOOKED_AT,
     Census,
     HistoryItem,
     HistoryKind,
+    LabelDemand,
     LiveLease,
     Liveness,
     RunnerGroup,
@@ -78,6 +80,30 @@ SELECT z.required_tags, z.allows_unsandboxed, count(*),
  GROUP BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
  ORDER BY z.required_tags, z.allows_unsandboxed, t.tenant_id, s.workspace_id
 """
+# Agents name labels as they like, so only what some runner was enrolled with gets a line of its own.
+DEMAND = """
+WITH known AS (
+    SELECT coalesce(array_agg(DISTINCT o.ability), '{}') AS abilities
+      FROM runners r CROSS JOIN LATERAL unnest(r.labels || r.offers) o (ability)
+     WHERE r.admin_state <> 'revoked'),
+wanted AS (
+    SELECT z.required_tags AS tags, e.events,
+           (h.status = 'active' AND NOT w.paused AND h.live_lease_id IS NULL AND e.may_start)::int AS slots
+      FROM (SELECT zombie_id, workspace_id, count(*) AS events,
+                   bool_or(retry_at IS NULL OR retry_at <= sexton_now_ms()) AS may_start
+              FROM (SELECT zombie_id, workspace_id, retry_at FROM waiting_events ORDER BY created_at LIMIT $1) o
+             GROUP BY zombie_id, workspace_id) e
+     CROSS JOIN LATERAL (SELECT required_tags FROM zombies WHERE id = e.zombie_id OFFSET 0) z
+      JOIN agent_heads h ON h.zombie_id = e.zombie_id
+      JOIN workspaces w ON w.id = e.workspace_id
+     UNION ALL
+    SELECT z.required_tags, 0, 1
+      FROM (SELECT zombie_id FROM live_leases LIMIT $1) l
+     CROSS JOIN LATERAL (SELECT required_tags FROM zombies WHERE id = l.zombie_id OFFSET 0) z)
+SELECT CASE WHEN tags <@ abilities THEN ARRAY(SELECT DISTINCT unnest(tags) ORDER BY 1) END,
+       sum(events)::bigint, sum(slots)::bigint
+  FROM wanted, known GROUP BY 1 ORDER BY 1 NULLS LAST
+"""
 _RUNNERS = """
 SELECT liveness, admin_state, count(*), sum(slots)
   FROM (SELECT r.admin_state, r.slots,
@@ -117,11 +143,16 @@ class PostgresFleet(PostgresStore):
         async def work(connection: Connection) -> Census:
             row = await connection.fetchrow(COUNTS, COUNT_CAP, LOOKED_AT)
             groups = await connection.fetch(_RUNNERS, ONLINE_MS)
+            demand = await connection.fetch(DEMAND, DEMAND_CAP)
             if row is None:
                 raise LookupError("a statement without a condition gave no row")
             at, queued, oldest, leases, gates, gate_at, *rest = row
             runners = tuple(RunnerGroup(Liveness(g[0]), AdminState(g[1]), g[2], g[3]) for g in groups)
-            return Census(at, queued, oldest, leases, gates, gate_at, runners, *rest)
+            wanted = tuple(
+                LabelDemand(None if tags is None else tuple(tags), events, slots)
+                for tags, events, slots in demand
+            )
+            return Census(at, queued, oldest, leases, gates, gate_at, runners, *rest, wanted)
 
         return await self._database.read(work)
 
