@@ -59,7 +59,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz simulate check lint types mypy pyright layers docs diagrams wheel node clients
+.PHONY: test test-thorough bench bench-peers leasebench fuzz simulate check lint types mypy pyright layers docs diagrams wheel packages image node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
@@ -99,7 +99,7 @@ sbom: .venv-audit/.locked ## what a server is made of, as CycloneDX, in dist/sex
 	@.venv-audit/bin/cyclonedx-py requirements requirements/runtime.lock --output-reproducible --of JSON -o dist/sexton.cdx.json
 	@echo "dist/sexton.cdx.json"
 
-check: lint types layers docs wheel node clients test ## all that a change must pass
+check: lint types layers docs wheel packages node clients test ## all that a change must pass
 
 lint: $(TO_CHECK) ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -125,6 +125,18 @@ diagrams: $(TO_CHECK) node ## draw the diagrams of the documentation that have c
 
 wheel: $(TO_CHECK) ## build the wheel and try it in a clean environment
 	$(BIN)/python scripts/check_wheel.py
+
+# What renders and judges them has an environment of its own. What a machine has not is said, and passed over.
+.venv-packages/.locked: requirements/packages.lock
+	@scripts/make-venv .venv-packages
+	@.venv-packages/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/packages.lock
+	@touch $@
+
+packages: $(TO_CHECK) .venv-packages/.locked ## the Helm chart against Kubernetes' schemas, and how much the systemd units forbid
+	$(BIN)/python -m scripts.check_packages .venv-packages/bin
+
+image: ## build the container image sexton:latest with podman or docker (ARGS="--build-arg BASE=...")
+	@$(or $(shell command -v podman),docker) build --file Containerfile --tag sexton $(ARGS) .
 
 # Their scripts are not run. Where they cannot be had, the tests that need them say so and are passed over.
 node: ## tools of JavaScript that read the OpenAPI document, by their lock, where npm is installed
@@ -166,7 +178,8 @@ lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(COMPILE) requirements/peers.in -o requirements/peers.lock
 	$(COMPILE) requirements/audit.in -o requirements/audit.lock
+	$(COMPILE) requirements/packages.in -o requirements/packages.lock
 
 clean: ## remove everything that make has built
-	rm -rf .venv .venv-audit .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-audit .venv-packages .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
 	find $(WINGS) clients tests bench scripts -name __pycache__ -prune -exec rm -rf {} +

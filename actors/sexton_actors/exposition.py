@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -215,8 +215,8 @@ def _census(census: Census, now: int) -> Iterator[Metric]:
 
 def _demand(demand: Sequence[LabelDemand]) -> Iterator[Metric]:
     """What waits, by label: of more sets than ``MOST_LABELS`` those that want most, and the others in one."""
-    events: Counter[tuple[str]] = Counter()
-    slots: Counter[tuple[str]] = Counter()
+    events: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    slots: defaultdict[tuple[str, ...], float] = defaultdict(float)
     most = sorted(demand, key=lambda one: (one.required_tags is None, -one.slots, -one.events))[:MOST_LABELS]
     for one in demand:
         known = one.required_tags is not None and one in most

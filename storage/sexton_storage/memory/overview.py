@@ -128,8 +128,9 @@ class MemoryFleet(MemoryStore):
             counts = of_labels[tags if known.issuperset(tags) else None]
             counts[0] += events[zombie_id]
             counts[1] += zombie_id in running or zombie_id in ready
-        for tags, (waiting, slots) in sorted(of_labels.items(), key=lambda one: (one[0] is None, one[0] or ())):
-            yield LabelDemand(tags, waiting, slots)
+        ordered = sorted(of_labels.items(), key=lambda one: (one[0] is None, one[0] or ()))
+        for wanted, (waiting, slots) in ordered:
+            yield LabelDemand(wanted, waiting, slots)
 
 
 def slack_of(leases: Sequence[Lease], now: int) -> list[SlackBand]:

@@ -91,7 +91,8 @@ wanted AS (
            (h.status = 'active' AND NOT w.paused AND h.live_lease_id IS NULL AND e.may_start)::int AS slots
       FROM (SELECT zombie_id, workspace_id, count(*) AS events,
                    bool_or(retry_at IS NULL OR retry_at <= sexton_now_ms()) AS may_start
-              FROM (SELECT zombie_id, workspace_id, retry_at FROM waiting_events ORDER BY created_at LIMIT $1) o
+              FROM (SELECT zombie_id, workspace_id, retry_at FROM waiting_events
+                     ORDER BY created_at LIMIT $1) o
              GROUP BY zombie_id, workspace_id) e
      CROSS JOIN LATERAL (SELECT required_tags FROM zombies WHERE id = e.zombie_id OFFSET 0) z
       JOIN agent_heads h ON h.zombie_id = e.zombie_id
@@ -146,13 +147,15 @@ class PostgresFleet(PostgresStore):
             demand = await connection.fetch(DEMAND, DEMAND_CAP)
             if row is None:
                 raise LookupError("a statement without a condition gave no row")
-            at, queued, oldest, leases, gates, gate_at, *rest = row
+            at, queued, oldest, leases, gates, gate_at, blocked, exhausted, cron_at = row
             runners = tuple(RunnerGroup(Liveness(g[0]), AdminState(g[1]), g[2], g[3]) for g in groups)
             wanted = tuple(
                 LabelDemand(None if tags is None else tuple(tags), events, slots)
                 for tags, events, slots in demand
             )
-            return Census(at, queued, oldest, leases, gates, gate_at, runners, *rest, wanted)
+            return Census(
+                at, queued, oldest, leases, gates, gate_at, runners, blocked, exhausted, cron_at, wanted
+            )
 
         return await self._database.read(work)
 
