@@ -128,10 +128,10 @@ class Steps:
         for one in change.fields:
             part, _, what = one.field.partition(".")
             match part:
-                case "status" if change.verb is Verb.CHANGE or one.after != "active":
-                    self._client.patch(self._path(name), {"status": one.after})
                 case "pin" if change.verb is Verb.MAKE:
                     self._pin(name, one.after)
+                case "status" if change.verb is Verb.CHANGE or one.after != "active":
+                    self._client.patch(self._path(name), {"status": one.after})
                 case "grants":
                     self._grant(name, what, wanted=bool(one.after))
                 case "credential_grants":
