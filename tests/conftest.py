@@ -71,6 +71,8 @@ def pytest_collection(session: pytest.Session) -> None:
     """Where several processes collect all tests, have them share the work of it."""
     worker = getattr(session.config, "workerinput", None)
     if worker is not None and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        # Before they are imported: what differs in a case of a recipe is shown as in a test.
+        pytest.register_assert_rewrite("tests.recipes")
         import_in_turn(Path(__file__).parent, worker)
 
 

@@ -49,7 +49,7 @@ def agent_id(client: Client, workspace: str, wanted: str) -> str:
     for row in found:
         if row["name"] == wanted:
             return str(row["zombie_id"])
-    known = list(islice(walk(client, f"{workspace}/zombies", {}, AGENT), 10 * PAGE))
+    known = newest_agents(client, workspace) if is_part(wanted) or AGENT_NAME.fullmatch(wanted) else []
     alike = [row for row in known if is_part(wanted) and fits(wanted, row["zombie_id"])]
     if len(alike) == 1:
         return str(alike[0]["zombie_id"])
@@ -58,6 +58,14 @@ def agent_id(client: Client, workspace: str, wanted: str) -> str:
     asked = meant(wanted, (row["name"] for row in known))
     way_out = f"{asked}'sexton agent list' shows the agents of the workspace."
     raise Fault(f"there is no agent named {wanted!r} here", way_out, status=FAILED)
+
+
+def newest_agents(client: Client, workspace: str) -> list[Row]:
+    """The newest thousand; none where they cannot be had, as they are for advice alone."""
+    try:
+        return list(islice(walk(client, f"{workspace}/zombies", {}, AGENT), 10 * PAGE))
+    except Fault:
+        return []
 
 
 def agent_path(caller: Caller, client: Client, wanted: str) -> str:

@@ -152,6 +152,7 @@ OURS = (
     ("UZ-SCHEDULE-001", 404),
     ("UZ-HARNESS-003", 409),
     ("UZ-HARNESS-004", 409),
+    ("UZ-SHADOW-001", 403),
     ("UZ-WH-040", 404),
     ("UZ-WH-041", 410),
     ("UZ-JOB-001", 404),

@@ -47,6 +47,7 @@ FIELDS = {
     "asked_version",
     "canary_id",
     "canary_side",
+    "shadow_job_id",
 }
 
 

@@ -20,7 +20,7 @@ from sexton_storage.records.sign_ins import BrowserSession
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.workspaces import Workspace
 from tests.worlds.browser import Visitor, visiting
-from tests.worlds.event_stream import listening
+from tests.worlds.event_stream import Listener, listening
 from tests.worlds.http import HttpWorld
 
 CRON = '  - type: cron\n    schedule: "0 * * * *"\n    message: look around'
@@ -31,6 +31,11 @@ PLACE = "1-00000000000000000000000000000000-0"
 async def visitor(world: HttpWorld) -> AsyncIterator[Visitor]:
     async with visiting(world) as opened:
         yield await opened.sign_in()
+
+
+async def frame_within(stream: Listener, seconds: float) -> dict[str, Any]:
+    with trio.fail_after(seconds):
+        return await stream.frame()
 
 
 async def test_an_open_page_is_told_and_asks_for_its_parts(
@@ -44,8 +49,9 @@ async def test_an_open_page_is_told_and_asks_for_its_parts(
         first = await stream.frame()
         await world.post(f"{world.ws}/zombies/{zombie['zombie_id']}/messages", {"message": "Hello."})
         told = await stream.frame()
-        with trio.fail_after(told["quiet_ms"] / 1000):
-            still = await stream.frame()
+        # A busy server may tell of the message and of its event one after the other.
+        while (still := await frame_within(stream, told["quiet_ms"] / 1000))["kind"] == "changed":
+            told = still
 
     assert [one["kind"] for one in (first, told, still)] == ["changed", "changed", "still"]
     assert (first["within_ms"], told["within_ms"], still["quiet_ms"]) == (0, 0, 2400)

@@ -59,11 +59,12 @@ class Run(NamedTuple):
 def steps(page: str) -> Iterator[Write | Run]:
     r"""What the reader is told to do, in order.
 
-    >>> list(
-    ...     steps("Put this into `a/b.md`:\n\n```yaml\nx: 1\n```\n\n```console\n$ ls a\nb.md\n$ true\n```\n")
-    ... )
-    [Write(path='a/b.md', text='x: 1\n', machine=''), Run(command='ls a', shown='b.md', machine=''), \
-Run(command='true', shown='', machine='')]
+    >>> page = "Put this into `a/b.md`:\n\n```yaml\nx: 1\n```\n\n```console\n$ ls a\nb.md\n$ true\n```\n"
+    >>> for step in steps(page):
+    ...     print(step)
+    Write(path='a/b.md', text='x: 1\n', machine='')
+    Run(command='ls a', shown='b.md', machine='')
+    Run(command='true', shown='', machine='')
     >>> list(steps("```console\nrunner$ ls\nb.md\n```\n"))
     [Run(command='ls', shown='b.md', machine='runner')]
     """
