@@ -14,6 +14,8 @@ TOGETHER = ("tests/house", "tests/pages")
 EARLY = (
     "tests/tutorials/test_tutorials.py",
     "tests/http/test_http_schemathesis.py",
+    "tests/recipes/test_recipes_carried_out.py",
+    "tests/simulation/test_simulation_product.py",
     "tests/acceptance/test_acceptance_demo.py",
     "tests/faults/test_faults_two_nodes.py",
     "tests/bench/test_leasebench_run.py",
