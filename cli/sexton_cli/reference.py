@@ -1,7 +1,7 @@
-"""Writes the page about the command line from the commands: ``python -m sexton_cli.reference DIR``."""
+"""Writes the pages about commands and settings from the code: ``python -m sexton_cli.reference DIR``."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +11,7 @@ from sexton_cli.commands.table import SHORT_FORMS
 from sexton_cli.exits import MEANINGS
 from sexton_cli.main import cli
 from sexton_cli.operations import COMMAND_OF, WITHOUT, WITHOUT_PATHS, WITHOUT_TAGS
+from sexton_cli.settings_page.page import settings_page
 
 MADE: Final = (
     "<!-- Made by `python -m sexton_cli.reference docs/reference`: change the commands, not this page. -->"
@@ -24,6 +25,11 @@ VARIABLES: Final = (
     ("BROWSER", "The program in which `sexton login` opens the approval page."),
     ("NO_COLOR", "Say it without bold letters and colours."),
 )
+
+
+def page_of_settings() -> str:
+    """``docs/reference/settings.md``."""
+    return settings_page(MADE, VARIABLES)
 
 
 def cli_page() -> str:
@@ -149,5 +155,9 @@ def _options(ctx: click.Context, told: frozenset[str]) -> Iterator[str]:
         yield f"- `{words}`: {' '.join(meaning.split())}{variable}"
 
 
+PAGES: Final[Mapping[str, Callable[[], str]]] = {"cli.md": cli_page, "settings.md": page_of_settings}
+"""Each page with what makes it."""
+
 if __name__ == "__main__":
-    (Path(sys.argv[1]) / "cli.md").write_text(cli_page(), encoding="utf-8")
+    for name, page in PAGES.items():
+        (Path(sys.argv[1]) / name).write_text(page(), encoding="utf-8")

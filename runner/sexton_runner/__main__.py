@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from sexton_runner import doctor
@@ -39,11 +40,8 @@ VARIABLES = {
 """What a runner reads of its environment beside what its options name."""
 
 
-def read_arguments(words: list[str]) -> RunnerSettings:
-    """Turn words into settings.
-
-    Tokens come from the environment only: words can be read by every process of the host.
-    """
+def make_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
+    """Give what reads the words; ``environment`` has the defaults. Raises ``BadSettings``."""
     parser = argparse.ArgumentParser(
         prog="python -m sexton_runner",
         description="Run a Sexton runner.",
@@ -64,7 +62,11 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         "--slots", type=int, default=DEFAULT_SLOTS, help="how many events at a time, 1 to 256"
     )
     parser.add_argument(
-        "--sandbox", type=SandboxTier, choices=list(SandboxTier), default=SandboxTier.BUBBLEWRAP
+        "--sandbox",
+        type=SandboxTier,
+        choices=list(SandboxTier),
+        default=SandboxTier.BUBBLEWRAP,
+        help="what shuts a run in; 'none' only for development",
     )
     parser.add_argument(
         "--drain-s", type=float, default=DEFAULT_DRAIN_S, help="seconds that runs may go on after SIGTERM"
@@ -74,20 +76,20 @@ def read_arguments(words: list[str]) -> RunnerSettings:
     )
     parser.add_argument(
         "--run-default",
-        default=os.environ.get(RUN_DEFAULT_VARIABLE, ""),
+        default=environment.get(RUN_DEFAULT_VARIABLE, ""),
         metavar="BOUNDS",
         help="what a run has that asks for nothing, such as cpu=1,memory=1GiB,pids=128,disk=512MiB,wall=1h",
     )
     parser.add_argument(
         "--run-most",
-        default=os.environ.get(RUN_MOST_VARIABLE, ""),
+        default=environment.get(RUN_MOST_VARIABLE, ""),
         metavar="BOUNDS",
         help="the most that an agent's resources may ask for, in the same form",
     )
     parser.add_argument(
         "--images",
         type=Path,
-        default=default_folder(os.environ),
+        default=default_folder(environment),
         help="folder of the images that runs may have (default: SEXTON_IMAGES, ~/.local/share/sexton/images)",
     )
     parser.add_argument(
@@ -98,14 +100,22 @@ def read_arguments(words: list[str]) -> RunnerSettings:
         type=Path,
         help="PEM file with the control plane's own certificate, to trust no other",
     )
-    logs = _log_settings()
+    logs = _log_settings(environment)
     parser.add_argument(
         "--log-format", type=LogFormat, choices=list(LogFormat), default=logs.format, help="how to log"
     )
     parser.add_argument(
         "--log-level", type=LogLevel, choices=list(LogLevel), default=logs.level, help="what to log"
     )
-    given = parser.parse_args(words)
+    return parser
+
+
+def read_arguments(words: list[str]) -> RunnerSettings:
+    """Turn words into settings.
+
+    Tokens come from the environment only: words can be read by every process of the host.
+    """
+    given = make_parser(os.environ).parse_args(words)
     named = {} if given.host_id is None else {"host_id": given.host_id}
     return RunnerSettings(
         base_url=given.base_url,
@@ -130,9 +140,9 @@ def read_arguments(words: list[str]) -> RunnerSettings:
     )
 
 
-def _log_settings() -> LogSettings:
+def _log_settings(environment: Mapping[str, str]) -> LogSettings:
     try:
-        return read_log_settings(os.environ)
+        return read_log_settings(environment)
     except ValueError as fault:
         raise BadSettings(f"SEXTON_LOG_FORMAT or SEXTON_LOG_LEVEL: {fault}") from fault
 
