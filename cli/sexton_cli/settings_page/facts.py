@@ -65,7 +65,7 @@ SERVER: Final[Mapping[str, Fact]] = {
     "drain_s": Fact("s"),
     "wait_s": Fact("s"),
 }
-"""Of the options of commands that start or prepare a server, by the name of the parameter."""
+"""The options of commands that start or prepare a server, by the name of the parameter."""
 
 RUNNER: Final[Mapping[str, Fact]] = {
     "host_id": Fact("characters", bounds=f"1 to {MAX_HOST_ID_CHARS}"),
@@ -79,7 +79,7 @@ RUNNER: Final[Mapping[str, Fact]] = {
     "run_wall_s": Fact("s", bounds="more than 0"),
     "images": Fact(default="`~/.local/share/sexton/images`"),
 }
-"""Of the options of a runner, whose program checks the bounds after it has read the words."""
+"""The options of a runner, whose program checks the bounds after it has read the words."""
 
 VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     "SEXTON_MASTER_KEY": (
