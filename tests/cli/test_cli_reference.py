@@ -1,10 +1,13 @@
 """The pages about commands and settings say what there is."""
 
+import platform
 import re
 from pathlib import Path
 
 import click
+import orjson
 import pytest
+from click.testing import CliRunner
 
 from sexton_cli.commands.migrate import migrate
 from sexton_cli.commands.server import serve
@@ -15,6 +18,7 @@ from sexton_cli.reference import PAGES, cli_page, page_of_settings
 from sexton_cli.settings_page.facts import RUNNER, SERVER
 from sexton_cli.settings_page.limits import LIMITS
 from sexton_cli.settings_page.page import only_of_up, rows, runner_rows
+from sexton_http.identity.context import VERSION
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -106,3 +110,16 @@ def commands(parent: click.Context) -> list[tuple[str, click.Command]]:
         ctx = click.Context(command, info_name=name, parent=parent)
         found += commands(ctx) if isinstance(command, click.Group) else [(ctx.command_path, command)]
     return found
+
+
+def test_the_version_names_release_python_and_the_newest_migration() -> None:
+    newest = max(path.name for path in (ROOT / "storage/sexton_storage/migrations").glob("*.sql"))
+
+    ended = CliRunner().invoke(cli, ["version", "--json"])
+
+    assert ended.exit_code == 0, ended.output
+    assert orjson.loads(ended.stdout) == {
+        "release": VERSION,
+        "python": platform.python_version(),
+        "schema": int(newest[:4]),
+    }

@@ -13,6 +13,9 @@ SECTIONS = ["Status", "Context", "Decision", "Alternatives", "Consequences"]
 ADR_LINES = 90
 GUIDE = DOCS / "how-to" / "work-on-the-code.md"
 MANY = 20
+HOW_TO = DOCS / "how-to"
+WALKS = "tests/tutorials/test_tutorials.py"
+"""What runs the commands behind prompts."""
 
 
 def decisions() -> list[Path]:
@@ -83,3 +86,37 @@ def test_the_examples_in_the_guide_to_the_code_are_in_the_code() -> None:
 
     assert len(examples) == GUIDE.read_text().count("```python\n") + GUIDE.read_text().count("```sql\n")
     assert [name for name, text in examples if text not in (ROOT / name).read_text()] == []
+
+
+def how_tos() -> dict[str, str]:
+    """Each page that the index of how-tos lists, with what it says runs the page."""
+    index = (HOW_TO / "index.md").read_text()
+    rows = re.findall(r"^\| \[[^]]+\]\(([\w./-]+\.md)\) \| .+ \| (.+) \|$", index, re.MULTILINE)
+    assert len({name for name, _ in rows}) == len(rows)
+    return dict(rows)
+
+
+def test_every_how_to_says_which_test_runs_it_or_why_none_does() -> None:
+    listed = how_tos()
+    pages = {page.name for page in HOW_TO.glob("*.md")} - {"index.md"}
+    tests = {name: re.findall(r"`(tests/[\w./-]+)`", runs) for name, runs in listed.items()}
+
+    assert sorted(pages - listed.keys()) == [], "docs/how-to/index.md lacks a row for these"
+    assert [name for name, runs in listed.items() if not (tests[name] or runs.startswith("not run: "))] == []
+    assert [test for named in tests.values() for test in named if not (ROOT / test).is_file()] == []
+
+
+def test_a_how_to_with_prompts_is_one_whose_commands_are_run() -> None:
+    prompts = {page.name for page in HOW_TO.glob("*.md") if "```console\n$ " in page.read_text()}
+
+    assert prompts
+    assert prompts == {name for name, runs in how_tos().items() if runs == f"`{WALKS}`" and "/" not in name}
+
+
+def test_each_symptom_has_a_command_that_shows_it_and_a_way_out() -> None:
+    _, *symptoms = re.split(r"^## ", (HOW_TO / "troubleshoot.md").read_text(), flags=re.MULTILINE)
+    parts = {text.partition("\n")[0]: re.split(r"^```.*$", text, flags=re.MULTILINE) for text in symptoms}
+
+    assert len(parts) > MANY
+    assert [name for name, found in parts.items() if len(found) < len(("", "command", "way out"))] == []
+    assert [name for name, found in parts.items() if not found[-1].strip()] == []

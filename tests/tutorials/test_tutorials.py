@@ -1,10 +1,12 @@
-"""Tutorials are walked through word for word, on a real server with a real runner."""
+"""Tutorials, and how-tos with prompts, are walked through word for word, on a real server and runner."""
 
 import os
+import re
 import shutil
 import socket
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -29,7 +31,13 @@ from tests.worlds.tutorial_page import HERE, Machine, Reader
 from tests.worlds.warm_command import WarmCommand, open_warm_command
 from tests.worlds.warm_start import can_be_warm
 
-PAGES = Path(__file__).parents[2] / "docs" / "tutorial"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = DOCS / "tutorial"
+HOW_TO = DOCS / "how-to"
+OPERATED = tuple(page.stem for page in sorted(HOW_TO.glob("*.md")) if "```console\n$ " in page.read_text())
+"""How-tos whose commands are for the reader's own server, as it is."""
+LONG = "troubleshoot"
+"""A page of independent sections, of which `make test` walks through every third."""
 PROGRAMS = Path(sys.executable).parent
 PATH = f"{PROGRAMS}{os.pathsep}/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -133,9 +141,9 @@ def _mint(server: ServerProcess) -> str:
     return token
 
 
-def page_of(name: str) -> str:
+def page_of(name: str, folder: Path = PAGES) -> str:
     """Its text; skips the test where a program is missing that the page tells its reader to use."""
-    text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+    text = (folder / f"{name}.md").read_text(encoding="utf-8")
     missing = [tool for tool in ("curl", "git", "jq", "openssl") if tool in text and not shutil.which(tool)]
     if missing:
         pytest.skip(f"the page needs {', '.join(missing)}, which is not installed")
@@ -153,7 +161,7 @@ def test_an_agent_mends_a_repository_and_opens_a_pull_request(reader: Reader, pr
 
 def test_what_to_watch_is_there_and_can_be_scraped(server: ServerProcess, reader: Reader) -> None:
     sign_in_as_admin(server, reader)
-    (reader.folder / "docs").symlink_to(PAGES.parent)
+    (reader.folder / "docs").symlink_to(DOCS)
     place = urlsplit(server.ready["base_url"]).netloc
 
     reader.read(page_of("watch-it-work"), spelled={"127.0.0.1:8300": place})
@@ -169,6 +177,21 @@ def test_what_to_watch_is_there_and_can_be_scraped(server: ServerProcess, reader
     known = {f"{name}{ending}" for name in families for ending in ("", "_total", "_bucket", "_sum", "_count")}
     # The first is Prometheus' own; the database is counted each five seconds.
     assert {name for name in asked - known if name != "up"} == set()
+
+
+@pytest.mark.parametrize("page", OPERATED)
+def test_every_command_of_a_how_to_goes_as_its_page_shows(
+    page: str, server: ServerProcess, reader: Reader
+) -> None:
+    text = page_of(page, HOW_TO)
+    sign_in_as_admin(server, reader)
+    cluster = server.folder / "data" / "run"
+    here = reader.machines[HERE]
+    address = {"DATABASE_URL": f"postgresql://{SUPERUSER}@/sexton?host={cluster}"}
+    machine = replace(here, environment={**here.environment, **address})
+    operator = Reader({HERE: machine.with_programs(find_bindir(os.environ))})
+
+    operator.read(text if THOROUGH or page != LONG else "".join(re.split(r"(?m)^(?=## )", text)[::3]))
 
 
 def test_a_runner_on_another_machine_joins_works_and_is_upgraded(readers: tuple[Reader, str]) -> None:

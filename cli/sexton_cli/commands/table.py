@@ -29,6 +29,10 @@ SERVER: Final[Verbs] = {
     "doctor": Entry(
         "doctor:doctor", "Check server, clock, token, workspace, and this machine's sandbox and database."
     ),
+    "version": Entry(
+        "version:version",
+        "Show the release that is installed here, its Python, and the schema that it brings; asks no server.",
+    ),
     "health": Entry(
         "server_state:health",
         "Say whether the server answers and is ready; it asks for no token, and fails unless it is.",
@@ -290,6 +294,7 @@ SHORT_FORMS: Final[Mapping[str, tuple[str, str]]] = {
     "tree": ("actor", "tree"),
     "settings": ("server", "settings"),
     "doctor": ("server", "doctor"),
+    "version": ("server", "version"),
 }
 """What a word alone stands for: a noun and its verb."""
 
