@@ -19,7 +19,9 @@ from sexton_storage.postgres import (
     excess_rights,
     migrate_database,
     open_postgres_storage,
+    plan_migrations,
 )
+from sexton_storage.schema_plan import SchemaPlan
 from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
 from sexton_storage.stores import Storage
 
@@ -61,6 +63,15 @@ async def migrate_schema(settings: NodeSettings, progress: Progress) -> Sequence
             settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
             _, dsn = await _database(stack, settings, progress)
             return await migrate_database(dsn, settings=_postgres(settings))
+
+
+async def plan_schema(settings: NodeSettings, progress: Progress) -> SchemaPlan:
+    """Look what bringing the schema up to date would do, and do nothing. Raises StartupFault."""
+    async with AsyncExitStack() as stack:
+        with _starting(settings):
+            settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _, dsn = await _database(stack, settings, progress)
+            return await plan_migrations(dsn, settings=_postgres(settings))
 
 
 async def room_for_connections(settings: NodeSettings, dsn: str) -> int:

@@ -30,7 +30,9 @@ class MigrationFailed(StartupFailed):
 
 
 class DatabaseNewer(MigrationFailed):
-    """The database was written by a newer release."""
+    """A newer release has changed the schema in a way that this one cannot work with."""
+
+    way_out = "Start the release that changed the schema, or a newer one; the way further back is a backup"
 
 
 class ServerTooOld(ConnectFailed):

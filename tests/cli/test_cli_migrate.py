@@ -1,6 +1,7 @@
 """The schema is brought up to date apart from the server, whose role may create nothing."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from sexton_cli.exits import CONFIG, OK, UNAVAILABLE
 from sexton_storage.embedded.roles import as_superuser
-from sexton_storage.postgres.migrate import shipped_migrations
+from sexton_storage.postgres.schema.steps import shipped_migrations
 from tests.worlds.nodes import open_nodes
 from tests.worlds.shell import run_command
 
@@ -104,3 +105,24 @@ def test_a_database_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> Non
     assert status == UNAVAILABLE
     assert line.startswith("sexton: UZ-STARTUP-003: the database cannot be reached")
     assert "Check DATABASE_URL" in line
+
+
+def test_a_dry_run_shows_what_would_run_and_what_it_locks_and_changes_nothing(
+    tmp_path: Path, postgres_dsn: str
+) -> None:
+    _execute(postgres_dsn, "DELETE FROM schema_migrations WHERE version > 54")
+
+    status, shown, _ = _sexton(tmp_path, "migrate", postgres_dsn, "--dry-run")
+    _, document, _ = _sexton(tmp_path, "migrate", postgres_dsn, "--dry-run", "--json")
+
+    assert status == OK
+    assert (
+        "0056_shadow_runs.sql\n    bulk_jobs: ACCESS EXCLUSIVE, keeps others from reading and writing"
+        in shown
+    )
+    assert "    leases: ACCESS EXCLUSIVE, keeps others from reading and writing, for a moment\n" in shown
+    assert json.loads(document)["at"] == "0054_pins.sql"
+    assert [step["name"] for step in json.loads(document)["steps"]][:2] == [
+        "0055_metering_slices.sql",
+        "0056_shadow_runs.sql",
+    ]

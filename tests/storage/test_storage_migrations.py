@@ -13,7 +13,8 @@ from sexton_storage.postgres import migrate as migrate_module, open_postgres_sto
 from sexton_storage.postgres.connections.bounds import MIGRATION_SESSION
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.connections.dial import connect
-from sexton_storage.postgres.migrate import Migration, migrate, shipped_migrations
+from sexton_storage.postgres.migrate import migrate
+from sexton_storage.postgres.schema.steps import Migration, shipped_migrations
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.startup import DatabaseNewer, MigrationFailed
 

@@ -33,7 +33,7 @@ ROWS: Final = (
     Code(
         "UZ-STARTUP-005", 500, "Migration check failed", STARTUP,
         cause="The database's schema does not belong to this version.",
-        way_out="Start the release that wrote this database, or a newer one; an older one never runs on a newer schema. With `--no-migrate` run `sexton migrate` first. To go back, restore the backup that was made before the upgrade.",
+        way_out="Start the release that changed the schema, or a newer one; an older one runs on it only as far back as the line says. With `--no-migrate` run `sexton migrate` first. To go back further, restore the backup that was made before the upgrade. If a step failed, mend what the line names and run `sexton migrate` again: what has run stays.",
         detail="the database is of a newer release",
     ),
     Code(

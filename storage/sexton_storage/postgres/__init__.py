@@ -7,6 +7,7 @@ from sexton_storage.postgres.storage import (
     excess_rights,
     migrate_database,
     open_postgres_storage,
+    plan_migrations,
 )
 
 __all__ = [
@@ -16,4 +17,5 @@ __all__ = [
     "excess_rights",
     "migrate_database",
     "open_postgres_storage",
+    "plan_migrations",
 ]

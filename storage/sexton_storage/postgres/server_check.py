@@ -11,12 +11,16 @@ from sexton_storage.postgres.connections.bounds import CONNECT_S, MIGRATION_SESS
 from sexton_storage.postgres.connections.connection import FAULTS, Connection, Failure, failure_of
 from sexton_storage.postgres.connections.dial import SettingsDropped, connect
 from sexton_storage.postgres.connections.settings import BACKOFF_MAX_S, PostgresSettings
-from sexton_storage.postgres.migrate import migrate, shipped_migrations, verify
+from sexton_storage.postgres.migrate import migrate, plan, verify
 from sexton_storage.postgres.role_check import look_at_role
+from sexton_storage.postgres.schema.steps import shipped_migrations
+from sexton_storage.schema_plan import SchemaPlan
 from sexton_storage.startup import ConnectFailed, PooledByTransaction, ServerTooOld
 
 OLDEST_MAJOR: Final = 15
 """The oldest PostgreSQL that still gets fixes; the tests use the one that Sexton brings along."""
+CONNECTIONS: Final = 4
+"""How often the database may go away while its schema is brought up to date."""
 _ALLOWED: Final = """
 SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END)
   FROM pg_settings
@@ -33,12 +37,35 @@ _STRAYED = (
 async def bring_up(dsn: str, settings: PostgresSettings, *, migrates: bool) -> Sequence[str]:
     """Wait for the database, look whether it will do, and bring its schema up to date or look whether it is.
 
-    Gives the names of the migrations that ran. Raises ConnectFailed and MigrationFailed.
+    Gives the names of the migrations that ran. A connection that is lost meanwhile is made again, and what is
+    left is done. Raises ConnectFailed and MigrationFailed.
     """
+    ran: list[str] = []
+    migrations = shipped_migrations()
+    for left in reversed(range(CONNECTIONS)):
+        connection = await _wait_for(dsn, settings)
+        try:
+            if not migrates:
+                return await verify(connection, migrations)
+            return await migrate(connection, migrations, ran)
+        except FAULTS as error:
+            if failure_of(error, connection) is not Failure.LOST or not left:
+                said = str(error).partition("\n")[0] or type(error).__name__
+                raise ConnectFailed(
+                    f"the database went away while its schema was looked at: {said}"
+                ) from error
+        finally:
+            await connection.close(timeout=5)
+    raise AssertionError(CONNECTIONS)
+
+
+async def look_ahead(dsn: str, settings: PostgresSettings) -> SchemaPlan:
+    """Look what bringing the schema up to date would do. Raises ConnectFailed and MigrationFailed."""
     connection = await _wait_for(dsn, settings)
     try:
-        step = migrate if migrates else verify
-        return await step(connection, shipped_migrations())
+        return await plan(connection, shipped_migrations())
+    except FAULTS as error:
+        raise ConnectFailed(f"the database went away while its schema was looked at: {error}") from error
     finally:
         await connection.close(timeout=5)
 

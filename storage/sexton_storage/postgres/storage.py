@@ -18,7 +18,7 @@ from sexton_storage.postgres.connections.outage import Outage
 from sexton_storage.postgres.connections.settings import PostgresSettings
 from sexton_storage.postgres.journal.journal import Listener, PostgresJournal
 from sexton_storage.postgres.journal.lane import Lane
-from sexton_storage.postgres.server_check import bring_up, look_at_connections, look_at_rights
+from sexton_storage.postgres.server_check import bring_up, look_ahead, look_at_connections, look_at_rights
 from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
@@ -62,6 +62,7 @@ from sexton_storage.postgres.stores.transcripts import PostgresTranscripts
 from sexton_storage.postgres.stores.users import PostgresUsers
 from sexton_storage.postgres.stores.workspaces import PostgresWorkspaces
 from sexton_storage.postgres.stores.zombies import PostgresZombies
+from sexton_storage.schema_plan import SchemaPlan
 from sexton_storage.startup import ConnectFailed, NotAllowed
 from sexton_storage.statistics import StorageStatistics
 
@@ -217,6 +218,12 @@ async def migrate_database(dsn: str, *, settings: PostgresSettings = DEFAULTS) -
     """Bring the schema up to date, and nothing else; gives the names of what ran. Raises as opening does."""
     async with open_portal() as portal:
         return await portal.run(lambda: bring_up(dsn, settings, migrates=True))
+
+
+async def plan_migrations(dsn: str, *, settings: PostgresSettings = DEFAULTS) -> SchemaPlan:
+    """What bringing the schema up to date would do. Raises as opening does."""
+    async with open_portal() as portal:
+        return await portal.run(lambda: look_ahead(dsn, settings))
 
 
 async def excess_rights(dsn: str, *, settings: PostgresSettings = DEFAULTS) -> Sequence[str]:

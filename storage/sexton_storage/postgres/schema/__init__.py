@@ -1,0 +1,1 @@
+"""What the schema is made of, whom it serves, and what a step towards it costs others."""
