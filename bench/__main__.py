@@ -48,6 +48,7 @@ BY_NAME = (
     "pythons",
     "searches",
     "retention",
+    "upgrade",
     "bulk_replay",
     "console",
     "front_end",

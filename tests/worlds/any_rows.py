@@ -49,7 +49,7 @@ _VALUES = {
 }
 
 _BY_NAME = {"blob_id": "(SELECT id FROM blobs LIMIT 1)"}
-"""A trigger looks whether it is there, in the place of a key of another table."""
+"""A trigger looks whether it is there, for there is no foreign key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Walks one database through every schema, with rows in each table, and notes what each step locks.
 
-``python -m tests.worlds.schema_walk`` writes ``locks.json`` anew.
+``python -m tests.worlds.schema_walk`` writes ``locks.json`` again.
 """
 
 import asyncio

@@ -50,8 +50,9 @@ def migrate(
             found = trio.run(plan_schema, settings, caller.output.note)
             if caller.output.as_json:
                 caller.output.document(document_of(found))
-            else:
-                caller.output.say("\n".join(lines_of(found)))
+                return
+            for line in lines_of(found):
+                caller.output.say(line)
             return
         ran = trio.run(migrate_schema, settings, caller.output.note)
     except* StartupFault as group:
