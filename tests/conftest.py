@@ -22,7 +22,8 @@ from sexton_storage.embedded import EmbeddedServer, EmbeddedSettings, open_embed
 from sexton_storage.embedded.roles import as_superuser
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
-from tests.sharing import ByFile, import_in_turn
+from tests.shared_collection import SharedCollection
+from tests.sharing import ByFile
 from tests.thorough import examples
 from tests.worlds.cluster_template import PLACE_VARIABLE, put_cluster
 
@@ -66,14 +67,21 @@ def pytest_configure() -> None:
     settings.load_profile("sexton")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Where several processes collect all tests, have them share the work of it."""
-    worker = getattr(session.config, "workerinput", None)
-    if worker is not None and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
-        # Before they are imported: what differs in a case of a recipe is shown as in a test.
-        pytest.register_assert_rewrite("tests.recipes")
-        import_in_turn(Path(__file__).parent, worker)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """Where several processes would each collect all tests, have them share the work of it."""
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return (yield)
+    # Before they are imported: what differs in a case of a recipe is shown as in a test.
+    pytest.register_assert_rewrite("tests.recipes")
+    place = Path(config.option.basetemp).parent / "collected"
+    number = int(worker["workerid"].removeprefix("gw"))
+    config.pluginmanager.register(SharedCollection(place, number, worker["workercount"]))
+    collected = yield
+    session.testscollected = len(session.items)
+    return collected
 
 
 def pytest_collection_finish() -> None:

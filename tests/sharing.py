@@ -1,11 +1,5 @@
 """Shares the tests out among processes: a file's tests stay together, for they share its fixtures."""
 
-from collections.abc import Mapping
-from contextlib import suppress
-from importlib import import_module
-from pathlib import Path
-
-import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
@@ -65,23 +59,6 @@ EARLY = (
     "tests/clients/test_client_programs.py",
 )
 """The longest, the longest first: at the end, all others would wait for one of them."""
-
-
-def import_in_turn(folder: Path, worker: Mapping[str, str]) -> None:
-    """Import all modules of tests below a folder, where each process begins with a part of its own.
-
-    To compile them takes as long as all else that is done before the first test: what one process has
-    compiled, the others find. What cannot be imported is left to the collection, which says so.
-    """
-    names = [".".join(path.relative_to(folder.parent).with_suffix("").parts) for path in _modules(folder)]
-    begin = len(names) * int(worker["workerid"].removeprefix("gw")) // int(worker["workercount"])
-    for name in names[begin:] + names[:begin]:
-        with suppress(Exception, pytest.skip.Exception):
-            import_module(name)
-
-
-def _modules(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*/test_*.py"))
 
 
 class ByFile(LoadScopeScheduling):
