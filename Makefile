@@ -100,6 +100,7 @@ sbom: .venv-audit/.locked ## what a server is made of, as CycloneDX, in dist/sex
 	@echo "dist/sexton.cdx.json"
 
 check: lint types layers docs wheel packages node clients test ## all that a change must pass
+	@$(ALONE) $(BIN)/python -m tests.simulation --seeds 100 --minutes 2
 
 lint: $(TO_CHECK) ## ruff: rules and format
 	$(BIN)/ruff check .
@@ -152,7 +153,7 @@ clients: $(TO_CHECK) node ## compare the client libraries with the interface (AR
 	$(BIN)/python -m clients.maker $(filter --write,$(ARGS))
 	$(BIN)/python -m scripts.typescript_client $(filter --write,$(ARGS))
 
-simulate: $(TO_CHECK) ## nodes, runners and people live through seeds (SEEDS=10 FIRST=0 MINUTES=10, or SEED=7 alone)
+simulate: $(TO_CHECK) ## nodes, runners and people live through seeds (SEEDS=10 FIRST=0 MINUTES=10, or SEED=7 alone; ARGS=--shrink)
 	@$(ALONE) $(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),10) --first $(or $(FIRST),0) \
 	  --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
@@ -169,7 +170,7 @@ fmt: $(TO_CHECK) ## format, and fix what can be fixed safely
 
 # The newest versions that agree, for all Pythons from 3.11, with hashes and without the address of any index.
 COMPILE := UV_PYTHON_DOWNLOADS=never $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade \
-  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate
+  --fork-strategy fewest --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --group dev --all-extras pyproject.toml requirements/build.in -o requirements/dev.lock
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock

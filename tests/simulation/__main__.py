@@ -1,17 +1,90 @@
-"""Lives through seeds: ``python -m tests.simulation --seeds 100``, or one of them again with ``--seed 7``."""
+"""Lives through seeds: ``python -m tests.simulation --seeds 100``, or one of them again with ``--seed 7``.
+
+``--shrink`` cuts a seed that breaks a promise down to what it takes, and tells it; ``--replay`` lives through
+what was kept so.
+"""
+
+from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.simulation.product.life import lasting, live
+from tests.simulation.drill.faults import fault_named
+from tests.simulation.drill.planting import planted
+from tests.simulation.product.life import Size, lasting, live
+from tests.simulation.regression import FOLDER, keep, read
+from tests.simulation.shrink import fault_of, shrink
 
 
-def _fault(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
+class Line(NamedTuple):
+    """What is printed of a seed."""
+
+    seed: int
+    said: str
+    is_broken: bool
+    simulated_s: float
+    spent_s: float
+
+
+def _live(seed: int, size: Size, trace: str | None) -> Line:
+    began = time.process_time()
+    try:
+        life = live(seed, size, told=trace is not None)
+    except Exception as error:  # noqa: BLE001 - whatever a seed comes to is told, and the next one tried
+        fault = fault_of(error)
+        said = f"BROKEN {type(fault).__name__}: {fault}"
+        return Line(seed, said, is_broken=True, simulated_s=0.0, spent_s=time.process_time() - began)
+    if trace is not None:
+        Path(trace).write_text("\n".join(life.lines), encoding="utf-8")
+    said = f"{life.value}, {life.seconds / 60:.1f} min, {life.sha256}"
+    return Line(seed, said, is_broken=False, simulated_s=life.seconds, spent_s=time.process_time() - began)
+
+
+def _lines(seeds: Sequence[int], size: Size, trace: str | None, processes: int) -> Iterator[Line]:
+    one = partial(_live, size=size, trace=trace)
+    if processes == 1 or len(seeds) == 1:
+        yield from map(one, seeds)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(one, seeds)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _shrink(seed: int, size: Size, fault: str | None) -> int:
+    """Cut one seed down; 1 when it breaks a promise, as those do that this is asked of."""
+    with nullcontext() if fault is None else planted(fault_named(fault)):
+        shrunk = shrink(seed, size, progress=_say)
+    if shrunk is None:
+        _say(f"seed {seed} breaks no promise")
+        return 0
+    name = f"{fault or 'seed'}-{seed}.json"
+    kept = keep(shrunk, seed, size, FOLDER / name, fault)
+    _say("\n".join(kept.story))
+    _say(f"kept: make simulate ARGS='--replay {FOLDER.relative_to(Path.cwd()) / name}'")
+    return 1
+
+
+def _replay(path: Path) -> int:
+    """Live through a kept one with what was planted, or with the product as it is; 1 when it is broken."""
+    regression = read(path)
+    failure = regression.live(with_fault=True)
+    if failure is None:
+        _say("no promise is broken")
+        return 0
+    _say("\n".join(regression.story) if failure.judge == regression.judge else failure.said)
+    return 1
 
 
 def main(words: list[str]) -> int:
@@ -21,28 +94,28 @@ def main(words: list[str]) -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--minutes", type=float, default=10.0, help="simulated time of each, 2 or more")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--trace", help="a file for the trace of the last one")
+    parser.add_argument(
+        "--shrink", action="store_true", help="cut --seed down to what it takes, and keep that"
+    )
+    parser.add_argument("--fault", help="with --shrink: a fault of the drill that is planted")
+    parser.add_argument("--replay", type=Path, help="live through a kept one again")
     chosen = parser.parse_args(words)
-    seeds = range(chosen.first, chosen.first + chosen.seeds) if chosen.seed is None else [chosen.seed]
     size = lasting(chosen.minutes)
-    broken, began, simulated_s = 0, time.process_time(), 0.0
-    for seed in seeds:
-        try:
-            life = live(seed, size, told=chosen.trace is not None)
-        except Exception as error:  # noqa: BLE001 - whatever a seed comes to is told, and the next one tried
-            broken += 1
-            fault = _fault(error)
-            sys.stdout.write(f"seed {seed}: BROKEN {type(fault).__name__}: {fault}\n")
-        else:
-            simulated_s += life.seconds
-            sys.stdout.write(f"seed {seed}: {life.value}, {life.seconds / 60:.1f} min, {life.sha256}\n")
-            if chosen.trace is not None:
-                Path(chosen.trace).write_text("\n".join(life.lines), encoding="utf-8")
-        sys.stdout.flush()
-    spent_s = time.process_time() - began
-    sys.stdout.write(
+    if chosen.replay is not None:
+        return _replay(chosen.replay)
+    if chosen.shrink:
+        return _shrink(chosen.first if chosen.seed is None else chosen.seed, size, chosen.fault)
+    seeds = range(chosen.first, chosen.first + chosen.seeds) if chosen.seed is None else [chosen.seed]
+    broken, spent_s, simulated_s = 0, 0.0, 0.0
+    for line in _lines(seeds, size, chosen.trace, chosen.processes):
+        broken += line.is_broken
+        spent_s, simulated_s = spent_s + line.spent_s, simulated_s + line.simulated_s
+        _say(f"seed {line.seed}: {line.said}")
+    _say(
         f"{len(seeds)} seeds, {broken} broken, {simulated_s / 3600:.1f} simulated hours in {spent_s:.0f} s"
-        f" of processor time: {3600 * len(seeds) / spent_s:.0f} seeds per core-hour\n"
+        f" of processor time: {3600 * len(seeds) / spent_s:.0f} seeds per core-hour"
     )
     return 1 if broken else 0
 

@@ -5,18 +5,27 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace as replace_fields
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
 
+from sexton_engine import ActorSystem
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.gates import GateStatus
-from tests.simulation.drill import FAULTS, found
-from tests.simulation.product import judges
-from tests.simulation.product.judges import HEALED, JUDGES, Broken, Judge, Record, hold
+from tests.simulation.drill.faults import fault_named
+from tests.simulation.drill.planting import found
+from tests.simulation.product import judges, judges_of_books, judges_of_programs
+from tests.simulation.product.judges import HEALED, JUDGES
+from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
+from tests.simulation.product.record import Broken, Judge, Record, hold
+from tests.simulation.product.runs import Runs
+from tests.simulation.world.processes import State
 from tests.simulation.world.run import Life
 from tests.thorough import amount
 
@@ -24,6 +33,8 @@ ROOT = Path(__file__).parents[2]
 MINUTES = 2
 SMALL = lasting(MINUTES)
 SEED = 3
+OTHER_PYTHONS = [one for one in os.environ.get("SEXTON_OTHER_PYTHONS", "").split(os.pathsep) if one]
+"""Paths of further interpreters that have our packages, separated as in PATH."""
 MORE_SEEDS = amount(1, 50, variable="SEXTON_SEEDS")
 
 
@@ -41,6 +52,20 @@ def test_a_life_is_the_same_in_another_process_with_other_hashes(life: Life[Outc
     assert told.splitlines()[0].rsplit(", ", 1)[1] == life.sha256
 
 
+@pytest.mark.skipif(
+    not OTHER_PYTHONS, reason="SEXTON_OTHER_PYTHONS names no other interpreter with our packages"
+)
+def test_a_life_is_the_same_on_every_python(life: Life[Outcome]) -> None:
+    words = ["-m", "tests.simulation", f"--seed={SEED}", f"--minutes={MINUTES}"]
+
+    told = [
+        subprocess.run([python, *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        for python in OTHER_PYTHONS
+    ]
+
+    assert {one.splitlines()[0].rsplit(", ", 1)[1] for one in told} == {life.sha256}
+
+
 def test_people_are_served_although_much_goes_wrong(life: Life[Outcome]) -> None:
     record = life.value.record
 
@@ -56,9 +81,7 @@ def test_no_seed_breaks_a_promise(seed: int) -> None:
 
 
 def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
-    [fault] = [one for one in FAULTS if one.name == "new_lease"]
-
-    assert found(fault, SMALL, seeds=1) == (0, "fencing_grows")
+    assert found(fault_named("token-stays"), SMALL, seeds=1) == (0, "fencing_grows")
 
 
 # --- judges -------------------------------------------------------------------------------------------------
@@ -92,7 +115,8 @@ def _another_order(record: Record) -> None:
 
 
 def _a_lost_cent(record: Record) -> None:
-    [tenant] = record.tables.tenants.values()
+    agent = next(iter(record.tables.zombies.values()))
+    tenant = record.tables.tenants[agent.tenant_id]
     record.tables.tenants[tenant.id] = replace(tenant, balance_nanos=tenant.balance_nanos - 1)
 
 
@@ -117,13 +141,96 @@ def _nobody_comes(record: Record) -> None:
     record.idle_since[agent] = 0
 
 
+def _a_lost_bill(record: Record) -> None:
+    del record.tables.charges[next(iter(record.tables.charges))]
+
+
+def _a_minute_twice(record: Record) -> None:
+    event_id, rows = next(iter(record.tables.metering.items()))
+    place, row = next(iter(rows.items()))
+    record.tables.metering[event_id] = {**rows, place: replace(row, run_ms=row.run_ms + 3_600_000)}
+
+
+def _a_gate_twice(record: Record) -> None:
+    gate = next(iter(record.tables.gates.values()))
+    record.tables.gates[UUID(int=3)] = replace(gate, id=UUID(int=3))
+
+
+def _a_lease_of_hours(record: Record) -> None:
+    lease = next(iter(record.tables.leases.values()))
+    later = record.tables.now() + 3_600_000
+    record.tables.leases[lease.id] = replace(lease, ended_at=None, expires_at=later)
+
+
+def _a_stranger_sees(record: Record) -> None:
+    record.promises.strangers_saw.append("GET /v1/workspaces: 200")
+
+
+def _a_frame_skipped(record: Record) -> None:
+    record.promises.followed[-1] += 1
+
+
+def _two_runs(record: Record) -> None:
+    process = next(iter(record.systems))
+    process.state, process.has_ended = State.RUNNING, False
+    agent = UUID(int=1)
+    record.runs.at_work = {1: (agent, process), 2: (agent, process)}
+    record.doubled = {agent: 60}
+
+
+def _a_false_death(record: Record) -> None:
+    _a_lease_of_hours(record)
+    record.runs.told_lost.append((next(iter(record.tables.leases)), "UZ-RUN-011", 0))
+
+
+class _Server:
+    """Statistics of a server that is in trouble."""
+
+    def __init__(self, **wrong: int) -> None:
+        self._wrong = {
+            "kind": "lease",
+            "crashes": 0,
+            "escalations": 0,
+            "mailbox_depth": 0,
+            "live": 1,
+            **wrong,
+        }
+
+    def statistics(self) -> SimpleNamespace:
+        return SimpleNamespace(kinds=[SimpleNamespace(**self._wrong)], deadlines=1)
+
+
+def _a_server(record: Record, server: _Server) -> None:
+    process = next(iter(record.systems))
+    process.state, process.has_ended = State.RUNNING, False
+    record.systems = {process: cast("ActorSystem", server)}
+
+
+def _a_crash(record: Record) -> None:
+    _a_server(record, _Server(crashes=1))
+
+
+def _a_full_mailbox(record: Record) -> None:
+    _a_server(record, _Server(mailbox_depth=100_000))
+
+
 PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges.one_live_lease: _two_live_leases,
     judges.fencing_grows: _a_token_twice,
     judges.no_old_token: _two_reports,
     judges.accepted_once: _a_lost_event,
     judges.order_of_agent: _another_order,
-    judges.every_cent_once: _a_lost_cent,
+    judges_of_books.every_cent_once: _a_lost_cent,
+    judges_of_books.books_agree: _a_lost_bill,
+    judges_of_books.nothing_metered_twice: _a_minute_twice,
+    judges.one_gate_an_action: _a_gate_twice,
+    judges.a_term_is_short: _a_lease_of_hours,
+    judges.tenants_apart: _a_stranger_sees,
+    judges.followed_without_gap: _a_frame_skipped,
+    judges_of_programs.one_run_at_a_time: _two_runs,
+    judges_of_programs.no_false_death: _a_false_death,
+    judges_of_programs.no_actor_crashes: _a_crash,
+    judges_of_programs.nothing_piles_up: _a_full_mailbox,
     judges.gate_once: _another_decision,
     judges.stream_without_gap: _a_lost_frame,
     judges.nothing_overdue: _a_dead_lease,
@@ -133,13 +240,24 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
 
 def _copy_of(record: Record) -> Record:
     tables: Tables = copy.copy(record.tables)
-    for name in ("leases", "events", "arrivals", "tenants", "gates", "frames", "waiting"):
+    copied = ("leases", "events", "arrivals", "tenants", "gates", "frames", "waiting", "charges", "metering")
+    for name in copied:
         setattr(tables, name, dict(getattr(tables, name)))
-    return Record(tables, record.promises, dict(record.resolved), dict(record.ended), dict(record.idle_since))
+    promises = replace_fields(record.promises, followed=list(record.promises.followed), strangers_saw=[])
+    return replace_fields(
+        record,
+        tables=tables,
+        promises=promises,
+        resolved=dict(record.resolved),
+        ended=dict(record.ended),
+        idle_since=dict(record.idle_since),
+        runs=Runs(),
+        doubled={},
+    )
 
 
 def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
-    assert set(PLANTED) == {*JUDGES, *HEALED}
+    assert set(PLANTED) == {*JUDGES, *HEALED, *OF_NODES}
     for judge, plant in PLANTED.items():
         record = _copy_of(life.value.record)
 

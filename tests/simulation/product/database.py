@@ -2,11 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Final
 
 import trio
 
+from sexton_engine import ActorSystem
 from sexton_storage.clock import NodeClock
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import Faults, MemoryStorage
@@ -40,6 +42,8 @@ class Database:
         """By how much the others may be late."""
         self.trip_s = TRIP_S
         self.ears: dict[Process, Inbox] = {}
+        self.systems: dict[Process, ActorSystem] = {}
+        """The actors of each server that was started, for the judges."""
 
     def now_ms(self) -> int:
         """The clock of the database."""
@@ -60,23 +64,24 @@ class Link(Faults):
         super().__init__()
         self._database = database
         self._machine = machine
-        self._rng = database.rng
         self.clock = NodeClock(lambda: machine.monotonic_s() * 1000)
 
     async def pass_time(self) -> None:
         """The way there."""
         database = self._database
         sent = self._machine.monotonic_s() * 1000
-        await trio.sleep(self._rng.uniform(*database.trip_s))
+        delays, timeline = database.world.delays, database.world.timeline
+        await timeline.rest(delays.uniform(*database.trip_s))
         self.away = not database.is_reached_from(self._machine)
         if self.away:
-            await trio.sleep(self._rng.uniform(*HANG_S))
+            await timeline.rest(delays.uniform(*HANG_S))
         else:
             self.clock.observe(database.now_ms(), sent, self._machine.monotonic_s() * 1000)
 
     async def come_back(self) -> bool:
         """The way back; whether the answer has come."""
-        await trio.sleep(self._rng.uniform(*self._database.trip_s))
+        world = self._database.world
+        await world.timeline.rest(world.delays.uniform(*self._database.trip_s))
         return self._database.is_reached_from(self._machine)
 
 
@@ -105,9 +110,10 @@ class Delayed:
 class DelayedJournal(MemoryJournal):
     """Commits a batch, and hears of it later, or never."""
 
-    def __init__(self, tables: Tables, link: Link) -> None:
+    def __init__(self, tables: Tables, link: Link, tell: Callable[[Any, Any], None] | None) -> None:
         super().__init__(tables, link)
         self._link = link
+        self._tell = tell
 
     async def run(self) -> None:
         while True:
@@ -118,10 +124,15 @@ class DelayedJournal(MemoryJournal):
                 batch = list(self._queue)
                 self._queue.clear()
                 answers = [self._answer(place, write) for place, (write, _) in enumerate(batch)]
+                if self._tell is not None:
+                    for (write, _), answer in zip(batch, answers, strict=True):
+                        self._tell(write, answer)
                 news = list(self._tables.new_heads.items())
                 self._tables.new_heads.clear()
                 if not await self._link.come_back():
                     answers = [StorageUnavailable("the outcome is unknown")] * len(batch)
+                    if self._tell is not None:
+                        self._tell(None, f"{len(batch)} writes: the session was lost before the answer came")
                 for (_, done), answer in zip(batch, answers, strict=True):
                     done(answer)
                 for listener in self._listeners if news else ():
@@ -142,9 +153,10 @@ class Inbox(MemorySignals):
         for process, ear in list(database.ears.items()):
             if process is own or not database.is_reached_from(process.machine):
                 continue
-            if database.rng.random() >= database.lost_share:
-                late_s = database.rng.uniform(0.000_5, 0.003 + database.late_s)
-                database.world.timeline.after(late_s, _put(ear, signals))
+            if database.lost_share and database.rng.random() < database.lost_share:
+                continue
+            late_s = database.world.delays.uniform(0.000_5, 0.003 + database.late_s)
+            database.world.timeline.after(late_s, _put(ear, signals))
 
     def put(self, signals: Sequence[Signal]) -> None:
         self._heard.append(signals)
@@ -174,7 +186,9 @@ class NodeStorage(MemoryStorage):
         for name, store in list(vars(self).items()):
             if isinstance(store, MemoryStore):
                 setattr(self, name, Delayed(store, link))
-        self.journal = DelayedJournal(database.tables, link)
+        tale = database.world.tale
+        tell = None if tale is None else partial(tale.written, machine.name)
+        self.journal = DelayedJournal(database.tables, link, tell)
         self.clock = link.clock  # type: ignore[assignment]
         self.signals = self.inbox = Inbox(database)
         process = PROCESS.get()

@@ -1,46 +1,20 @@
 """What must hold at every moment: each judge looks at all rows, and says which promise is broken."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
 from sexton_actors.plans import STARTER_CREDIT_NANOS
-from sexton_storage.memory.tables import Tables
 from sexton_storage.records.gates import GateStatus
-from sexton_storage.records.leases import Lease
-from tests.simulation.product.people import Promises
+from tests.simulation.product.judges_of_books import books_agree, every_cent_once, nothing_metered_twice
+from tests.simulation.product.judges_of_programs import no_false_death, one_run_at_a_time
+from tests.simulation.product.record import Judge, Record
 
 TERM_AND_A_SECOND_MS: Final = 31_000
 LOOK_MS: Final = 2_000
 """Each node looks once a second for what is over; the judges do as well."""
-
-
-class Broken(AssertionError):
-    """A promise is broken."""
-
-
-@dataclass
-class Record:
-    """All that judges look at, and what they have seen."""
-
-    tables: Tables
-    promises: Promises
-    resolved: dict[UUID, GateStatus] = field(default_factory=dict)
-    ended: dict[UUID, tuple[str, str]] = field(default_factory=dict)
-    idle_since: dict[UUID, int] = field(default_factory=dict)
-    """Agent with something to do and without a lease: since when; database's clock, ms."""
-
-    def leases_by_agent(self) -> dict[UUID, list[Lease]]:
-        found: dict[UUID, list[Lease]] = {}
-        for lease in self.tables.leases.values():
-            found.setdefault(lease.zombie_id, []).append(lease)
-        return {agent: sorted(rows, key=lambda row: row.fencing_token) for agent, rows in found.items()}
-
-
-Judge = Callable[[Record], Iterator[str]]
 
 
 def one_live_lease(record: Record) -> Iterator[str]:
@@ -113,21 +87,6 @@ def order_of_agent(record: Record) -> Iterator[str]:
             yield f"agent {agent} began {arrivals}"
 
 
-def every_cent_once(record: Record) -> Iterator[str]:
-    """What is gone from the balance is the sum of the metered rows; an event's charge is that of its own."""
-    tables = record.tables
-    charged = {
-        event: sum(row.charged_nanos for row in rows.values()) for event, rows in tables.metering.items()
-    }
-    gone = STARTER_CREDIT_NANOS * len(tables.tenants) + sum(amount for _, amount, _, _ in tables.credits)
-    gone -= sum(tenant.balance_nanos for tenant in tables.tenants.values())
-    if sum(charged.values()) != gone:
-        yield f"{sum(charged.values())} was metered, {gone} is gone"
-    for event in tables.events.values():
-        if event.completed_at is not None and event.charged_nanos != charged.get(event.id, 0):
-            yield f"event {event.id} says {event.charged_nanos}, its rows {charged.get(event.id, 0)}"
-
-
 def gate_once(record: Record) -> Iterator[str]:
     """A gate resolves once, and as the one who decided was told."""
     for gate in record.tables.gates.values():
@@ -140,6 +99,31 @@ def gate_once(record: Record) -> Iterator[str]:
         gate_now = record.tables.gates.get(gate_id)
         if gate_now is None or gate_now.status.value != outcome:
             yield f"gate {gate_id} was told to be {outcome}"
+        if outcome != record.promises.asked[gate_id]:
+            yield f"gate {gate_id} was to be {record.promises.asked[gate_id]} and was told to be {outcome}"
+
+
+def one_gate_an_action(record: Record) -> Iterator[str]:
+    """A run that asks the same again finds the gate that it has asked before."""
+    asked = Counter((gate.event_id, gate.action_id) for gate in record.tables.gates.values())
+    for (event_id, action), count in asked.items():
+        if count > 1:
+            yield f"event {event_id} has {count} gates for {action}"
+
+
+def a_term_is_short(record: Record) -> Iterator[str]:
+    """A live lease ends by itself within a term, and a runner holds no more leases than it has slots."""
+    tables, now = record.tables, record.tables.now()
+    held: Counter[UUID] = Counter()
+    for lease in tables.leases.values():
+        if lease.ended_at is not None:
+            continue
+        held[lease.runner_id] += 1
+        if lease.expires_at > now + TERM_AND_A_SECOND_MS:
+            yield f"lease {lease.id} is granted for {lease.expires_at - now} ms"
+    for runner_id, count in held.items():
+        if count > tables.runners[runner_id].slots:
+            yield f"runner {runner_id} holds {count} leases"
 
 
 def stream_without_gap(record: Record) -> Iterator[str]:
@@ -155,6 +139,28 @@ def stream_without_gap(record: Record) -> Iterator[str]:
             yield f"the end of event {event.id} is told {ends[event.id]} times"
 
 
+def tenants_apart(record: Record) -> Iterator[str]:
+    """No tenant is shown or charged what is another one's."""
+    yield from record.promises.strangers_saw
+    tables = record.tables
+    for lease in tables.leases.values():
+        agent = tables.zombies.get(lease.zombie_id)
+        if agent is not None and agent.tenant_id != lease.tenant_id:
+            yield f"lease {lease.id} is of tenant {lease.tenant_id}, its agent of {agent.tenant_id}"
+    own = {agent.tenant_id for agent in tables.zombies.values()}
+    for tenant in tables.tenants.values():
+        if tenant.id not in own and tenant.balance_nanos != STARTER_CREDIT_NANOS:
+            yield f"tenant {tenant.id} has no agent, and {tenant.balance_nanos} left"
+
+
+def followed_without_gap(record: Record) -> Iterator[str]:
+    """Who follows a stream, and comes back when it breaks off, is sent each frame once and in order."""
+    heard = record.promises.followed
+    if heard != list(range(1, len(heard) + 1)):
+        place = next(place for place, number in enumerate(heard) if number != place + 1)
+        yield f"{heard[max(0, place - 2) : place + 3]} from frame {place}"
+
+
 JUDGES: Final[Sequence[Judge]] = (
     one_live_lease,
     fencing_grows,
@@ -163,13 +169,24 @@ JUDGES: Final[Sequence[Judge]] = (
     order_of_agent,
     every_cent_once,
     gate_once,
+    one_gate_an_action,
+    a_term_is_short,
     stream_without_gap,
+    books_agree,
+    nothing_metered_twice,
+    tenants_apart,
+    followed_without_gap,
+    one_run_at_a_time,
+    no_false_death,
 )
 
 
 def nothing_overdue(record: Record) -> Iterator[str]:
-    """Once faults have healed, what a dead runner held is taken back within a second after its term."""
+    """Once faults have healed, leases and gates end when their time is over."""
     now = record.tables.now()
+    for gate in record.tables.gates.values():
+        if gate.status is GateStatus.PENDING and gate.timeout_at + TERM_AND_A_SECOND_MS < now:
+            yield f"gate {gate.id} is over since {now - gate.timeout_at} ms"
     for lease in record.tables.leases.values():
         if lease.ended_at is None and lease.expires_at + 1_000 < now - LOOK_MS:
             yield f"lease {lease.id} is over since {now - lease.expires_at} ms"
@@ -179,6 +196,10 @@ def nothing_forgotten(record: Record) -> Iterator[str]:
     """Once faults have healed, an agent with an event that is due has a lease within a term and a second."""
     tables, now = record.tables, record.tables.now()
     leased = {row.zombie_id for row in tables.leases.values() if row.ended_at is None}
+    for event_id, gate_id in tables.waits_at.items():
+        gate = tables.gates.get(gate_id)
+        if gate is not None and gate.status is not GateStatus.PENDING:
+            yield f"event {event_id} waits at gate {gate_id}, which is {gate.status}"
     for agent, waiting in tables.waiting.items():
         if agent in leased or not waiting - tables.waits_at.keys():
             record.idle_since.pop(agent, None)
@@ -188,10 +209,3 @@ def nothing_forgotten(record: Record) -> Iterator[str]:
 
 HEALED: Final[Sequence[Judge]] = (nothing_overdue, nothing_forgotten)
 """Those that ask whether all goes on; a while after the last fault."""
-
-
-def hold(record: Record, *judges: Judge) -> None:
-    """Raises ``Broken`` with the judge's name, its promise and what it saw."""
-    for judge in judges:
-        for seen in judge(record):
-            raise Broken(f"{judge.__name__}: {judge.__doc__} Seen: {seen}")

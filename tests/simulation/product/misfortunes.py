@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -55,31 +56,27 @@ class Misfortunes:
         self._runners = runners
         self._rng = Random(world.rng.getrandbits(64))
         self.counts: Counter[str] = Counter()
+        self.planned = 0
+        """How many the seed has come to, those that are left out included."""
         self._all = trio.CancelScope()
 
     async def run(self) -> None:
-        """One misfortune at a time, though some last while others come."""
-        kinds: list[Callable[[], Awaitable[None]]] = [
-            self._kill,
-            self._power_off,
-            self._freeze,
-            self._cut,
-            self._reset,
-            self._lose_database,
-            self._cut_off_database,
-            self._slow_database,
-            self._lose_signals,
-            self._shift_clock,
-            self._slow_network,
-            self._drain,
-        ]
+        """One misfortune at a time, though some last while others come. Each has a generator of its own.
+
+        So one that is left out changes neither when the others come nor what they are.
+        """
         with self._all:
             async with trio.open_nursery() as nursery:
-                while True:
+                for number in itertools.count():
                     await trio.sleep(self._rng.uniform(*PAUSE_S))
-                    kind = self._rng.choice(kinds)
-                    self.counts[kind.__name__.removeprefix("_")] += 1
-                    nursery.start_soon(kind)
+                    kind = self._rng.choice(KINDS)
+                    rng = Random(self._rng.getrandbits(64))
+                    self.planned = number + 1
+                    if self._world.kept.has_fault(number):
+                        name = kind.__name__.removeprefix("_")
+                        self.counts[name] += 1
+                        self._world.note("fault", number, name)
+                        nursery.start_soon(kind, self, rng)
 
     def heal(self) -> None:
         """Mend everything, start what is dead, and let nothing else go wrong."""
@@ -91,74 +88,90 @@ class Misfortunes:
         for program in (*self._nodes, *self._runners):
             program.revive()
 
-    def _any(self) -> Program:
-        return self._rng.choice(self._nodes if self._rng.random() < 0.5 else self._runners)
+    def _any(self, rng: Random) -> Program:
+        return rng.choice(self._nodes if rng.random() < 0.5 else self._runners)
 
-    async def _kill(self) -> None:
-        program = self._any()
+    async def _kill(self, rng: Random) -> None:
+        program = self._any(rng)
         program.process.crash()
-        await trio.sleep(self._rng.uniform(0.1, 40))
+        await trio.sleep(rng.uniform(0.1, 40))
         program.revive()
 
-    async def _power_off(self) -> None:
-        program = self._any()
+    async def _power_off(self, rng: Random) -> None:
+        program = self._any(rng)
         program.machine.power_off()
-        await trio.sleep(self._rng.uniform(1, 60))
+        await trio.sleep(rng.uniform(1, 60))
         program.revive()
 
-    async def _freeze(self) -> None:
-        program = self._any()
+    async def _freeze(self, rng: Random) -> None:
+        program = self._any(rng)
         process = program.process
         process.freeze()
-        await trio.sleep(self._rng.choice((self._rng.uniform(0.1, 5), self._rng.uniform(20, 90))))
+        await trio.sleep(rng.choice((rng.uniform(0.1, 5), rng.uniform(20, 90))))
         process.thaw()
 
-    async def _cut(self) -> None:
-        runner, node = self._rng.choice(self._runners), self._rng.choice(self._nodes)
-        both_ways = self._rng.random() < 0.6
+    async def _cut(self, rng: Random) -> None:
+        runner, node = rng.choice(self._runners), rng.choice(self._nodes)
+        both_ways = rng.random() < 0.6
         self._world.network.cut(runner.machine, node.machine, both_ways=both_ways)
-        await trio.sleep(self._rng.uniform(0.5, 50))
+        await trio.sleep(rng.uniform(0.5, 50))
         self._world.network.heal()
 
-    async def _reset(self) -> None:
+    async def _reset(self, rng: Random) -> None:
         await trio.lowlevel.checkpoint()
-        self._world.network.reset(share=self._rng.uniform(0.2, 1), one_sided=self._rng.random() < 0.5)
+        self._world.network.reset(rng, share=rng.uniform(0.2, 1), one_sided=rng.random() < 0.5)
 
-    async def _lose_database(self) -> None:
+    async def _lose_database(self, rng: Random) -> None:
         self._database.is_down = True
-        await trio.sleep(self._rng.uniform(0.2, 25))
+        await trio.sleep(rng.uniform(0.2, 25))
         self._database.is_down = False
 
-    async def _cut_off_database(self) -> None:
-        node = self._rng.choice(self._nodes)
+    async def _cut_off_database(self, rng: Random) -> None:
+        node = rng.choice(self._nodes)
         self._world.network.cut(node.machine, self._database.machine)
-        await trio.sleep(self._rng.uniform(0.5, 45))
+        await trio.sleep(rng.uniform(0.5, 45))
         self._world.network.heal()
 
-    async def _slow_database(self) -> None:
-        self._database.trip_s = (0.001, self._rng.uniform(0.05, 1.5))
-        await trio.sleep(self._rng.uniform(1, 20))
+    async def _slow_database(self, rng: Random) -> None:
+        self._database.trip_s = (0.001, rng.uniform(0.05, 1.5))
+        await trio.sleep(rng.uniform(1, 20))
         self._database.trip_s = TRIP_S
 
-    async def _lose_signals(self) -> None:
-        self._database.lost_share, self._database.late_s = self._rng.random(), self._rng.choice((0, 0.5, 5.0))
-        await trio.sleep(self._rng.uniform(5, 40))
+    async def _lose_signals(self, rng: Random) -> None:
+        self._database.lost_share, self._database.late_s = rng.random(), rng.choice((0, 0.5, 5.0))
+        await trio.sleep(rng.uniform(5, 40))
         self._database.lost_share = self._database.late_s = 0.0
 
-    async def _shift_clock(self) -> None:
+    async def _shift_clock(self, rng: Random) -> None:
         await trio.lowlevel.checkpoint()
-        machine = self._any().machine
-        machine.skew_s = self._rng.choice((0.0, self._rng.uniform(-3600, 3600)))
+        machine = self._any(rng).machine
+        machine.skew_s = rng.choice((0.0, rng.uniform(-3600, 3600)))
 
-    async def _slow_network(self) -> None:
-        self._world.network.weather.slow_share = self._rng.uniform(0.05, 0.4)
-        await trio.sleep(self._rng.uniform(2, 30))
+    async def _slow_network(self, rng: Random) -> None:
+        self._world.network.weather.slow_share = rng.uniform(0.05, 0.4)
+        await trio.sleep(rng.uniform(2, 30))
         self._world.network.weather.slow_share = 0.0
 
-    async def _drain(self) -> None:
-        program = self._rng.choice(self._runners)
+    async def _drain(self, rng: Random) -> None:
+        program = rng.choice(self._runners)
         if program.is_up and program.drain is not None:
             program.drain()
-        await trio.sleep(self._rng.uniform(5, 40))
+        await trio.sleep(rng.uniform(5, 40))
         if program.process.has_ended:
             program.revive()
+
+
+KINDS: Final[Sequence[Callable[[Misfortunes, Random], Awaitable[None]]]] = (
+    Misfortunes._kill,
+    Misfortunes._power_off,
+    Misfortunes._freeze,
+    Misfortunes._cut,
+    Misfortunes._reset,
+    Misfortunes._lose_database,
+    Misfortunes._cut_off_database,
+    Misfortunes._slow_database,
+    Misfortunes._lose_signals,
+    Misfortunes._shift_clock,
+    Misfortunes._slow_network,
+    Misfortunes._drain,
+)

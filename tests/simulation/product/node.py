@@ -12,6 +12,7 @@ import trio
 from prometheus_client import CollectorRegistry
 
 from sexton_actors.catalogue import Catalogue
+from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_actors.protocol.hub import FramesWritten
 from sexton_actors.secrets import Secrets
 from sexton_actors.signals import hear
@@ -22,15 +23,20 @@ from sexton_http.app import create_app
 from sexton_http.gateway.node_questions import NodeQuestions
 from sexton_http.identity.bootstrap import Installation, bootstrap
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings
+from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_http.routes.shared.actor_asks import answer_node
 from sexton_http.routes.shared.actor_looks import Here
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.background import in_background
+from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.nodes import NodeRecord
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
 from tests.simulation.product.database import Database, NodeStorage
-from tests.simulation.world.processes import Machine
+from tests.simulation.world.processes import PROCESS, Machine
 from tests.worlds.samples import PlainSealer
 
 PORT = 8080
@@ -69,13 +75,43 @@ def make_world(storage: NodeStorage, machine: Machine, rng: Random) -> Actors:
     )
 
 
-async def first_start(database: Database, machine: Machine, rng: Random) -> Installation:
-    """Make the tenant, the workspace and the key that everybody uses."""
+async def first_start(database: Database, machine: Machine, rng: Random) -> tuple[Installation, str]:
+    """Make the tenant, the workspace and the key that everybody uses; give another tenant's key too."""
     storage = database.open(machine)
     async with in_background(storage.journal.run):
         await storage.link.pass_time()
         world = make_world(storage, machine, rng)
-        return await bootstrap(storage, PlainSealer(), new_id=world.new_id, new_token=world.new_token)
+        made = await bootstrap(storage, PlainSealer(), new_id=world.new_id, new_token=world.new_token)
+        return made, await _add_stranger(world)
+
+
+async def _add_stranger(world: Actors) -> str:
+    storage, now, tenant_id, user_id = world.storage, world.now_ms(), world.new_id(), world.new_id()
+    tenant = Tenant(
+        id=tenant_id,
+        name="stranger",
+        plan_tier=PlanTier.ENTERPRISE,
+        balance_nanos=STARTER_CREDIT_NANOS,
+        exhausted_at=None,
+        created_at=now,
+        updated_at=now,
+    )
+    workspace = Workspace(world.new_id(), tenant_id, "default", paused=False, created_at=now)
+    user = User(user_id, tenant_id, "stranger", Role.ADMIN, platform_admin=False, created_at=now)
+    await storage.tenants.create(tenant, workspace, user)
+    token, key_id = mint(TokenKind.API_KEY, world.new_token), world.new_id()
+    key = ApiKey(
+        id=key_id,
+        tenant_id=tenant_id,
+        key_name="stranger",
+        description="",
+        role=Role.ADMIN,
+        token_hash=digest(token),
+        created_at=now,
+        owner_id=user_id,
+    )
+    await storage.api_keys.create(key)
+    return token
 
 
 async def run_node(database: Database, machine: Machine, seed: int) -> None:
@@ -90,6 +126,8 @@ async def run_node(database: Database, machine: Machine, seed: int) -> None:
         installation = await bootstrap(storage, sealer, new_id=world.new_id, new_token=world.new_token)
         doors = await open_doors("0.0.0.0", PORT)
         system = await stack.enter_async_context(open_system(tree(world), rng=rng))
+        if (process := PROCESS.get()) is not None:
+            database.systems[process] = system
         storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         here = Here(world.new_id(), VERSION, None)

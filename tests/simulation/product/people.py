@@ -12,6 +12,7 @@ import orjson
 import trio
 
 from tests.simulation.product.node import NAME, PORT
+from tests.simulation.world.tale import Tale
 from tests.worlds.samples import SECRET, agent_files
 from tests.worlds.trust import TRUST
 
@@ -31,6 +32,12 @@ class Promises:
     """Event to the delivery that it was accepted for."""
     decided: dict[UUID, str] = field(default_factory=dict)
     """Gate to the outcome that the one who decided was told."""
+    asked: dict[UUID, str] = field(default_factory=dict)
+    """Gate to the outcome that its first answer asked for."""
+    followed: list[int] = field(default_factory=list)
+    """Numbers of frames of the first agent's stream, as one who follows it was sent them."""
+    strangers_saw: list[str] = field(default_factory=list)
+    """What another tenant was shown of this one."""
     is_calm: bool = False
     """No faults any more, and no new deliveries."""
     tries: int = 0
@@ -40,7 +47,10 @@ class Promises:
 class Caller:
     """Asks any of the nodes, and again until there is an answer that means something."""
 
-    def __init__(self, api_key: str, workspace_id: UUID, promises: Promises, rng: Random) -> None:
+    def __init__(
+        self, api_key: str, workspace_id: UUID, promises: Promises, rng: Random, tale: Tale | None = None
+    ) -> None:
+        self._tale = tale
         self.workspace = f"/v1/workspaces/{workspace_id}"
         self._api_key = api_key
         self._promises = promises
@@ -57,6 +67,8 @@ class Caller:
             self._promises.tries += 1
             try:
                 answer = await http.request(method, path, headers=headers, **rest)
+                if self._tale is not None and method != "GET":
+                    self._tale.tell("people", f"{method} {path}: {answer.status_code} {answer.text[:120]}")
                 if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
                     return answer
             except httpx2.TransportError:
@@ -70,7 +82,7 @@ class Caller:
         await self.ask(http, "POST", f"{self.workspace}/credentials", json=secret)
         for number in range(agents):
             files = agent_files(
-                f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 60000}"
+                f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
             )
             made = await self.ask(http, "POST", f"{self.workspace}/zombies", json=files)
             assert made.status_code == 201, made.text
@@ -81,7 +93,7 @@ class Caller:
         bearer = {"authorization": f"Bearer {admin}"}
         minted = await self.ask(http, "POST", "/v1/fleet/enrolment-tokens", json={}, headers=bearer)
         bearer = {"authorization": f"Bearer {minted.json()['token']}"}
-        body = {"host_id": host, "sandbox_tier": "bubblewrap", "labels": []}
+        body = {"host_id": host, "sandbox_tier": "bubblewrap", "labels": [], "slots": 2}
         enrolled = await self.ask(http, "POST", "/v1/runners", json=body, headers=bearer)
         assert enrolled.status_code == 201, enrolled.text
         return str(enrolled.json()["runner_token"])
@@ -114,7 +126,9 @@ class Caller:
         """Approve or deny what waits at gates, now and then."""
         async with self.open() as http:
             while True:
-                await trio.sleep(self.rng.uniform(1, 10))
+                # Now and then nobody is there for so long that runs park, and gates time out.
+                away = self.rng.random() < 0.15
+                await trio.sleep(self.rng.uniform(40, 110) if away else self.rng.uniform(1, 10))
                 page = await self.ask(http, "GET", f"{self.workspace}/approvals?status=pending")
                 for gate in page.json()["items"]:
                     if self.rng.random() < 0.7:
@@ -126,5 +140,41 @@ class Caller:
         answer = await self.ask(http, "POST", path, json={})
         if answer.status_code == 200:
             outcome = answer.json()["outcome"]
+            self._promises.asked.setdefault(gate_id, "approved" if word == "approve" else "denied")
             known = self._promises.decided.setdefault(gate_id, outcome)
             assert known == outcome, "a gate was resolved twice, and not alike"
+
+    async def follow(self) -> None:
+        """Follow the first agent's stream, and come back by the last number whenever it breaks off."""
+        heard = self._promises.followed
+        path = f"{self.workspace}/zombies/{self._promises.agents[0]}/events/stream"
+        async with self.open() as http:
+            while True:
+                last = str(heard[-1]) if heard else "0"
+                headers = {"authorization": f"Bearer {self._api_key}", "last-event-id": last}
+                try:
+                    async with http.stream("GET", path, headers=headers) as answer:
+                        number = 0
+                        async for line in answer.aiter_lines():
+                            # An id without an event says where the stream begins.
+                            if line.startswith("id:"):
+                                number = int(line[3:])
+                            elif line.startswith("event:"):
+                                heard.append(number)
+                except httpx2.TransportError:
+                    pass
+                await trio.sleep(self.rng.uniform(0.2, 2))
+
+    async def pry(self) -> None:
+        """Ask for what is another tenant's, and note what is shown."""
+        async with self.open() as http:
+            while True:
+                await trio.sleep(self.rng.uniform(2, 12))
+                agent = self.rng.choice(self._promises.agents)
+                own = f"{self.workspace}/zombies/{agent}"
+                path = self.rng.choice(
+                    (own, f"{own}/events", f"{self.workspace}/approvals", f"{self.workspace}/zombies")
+                )
+                answer = await self.ask(http, "GET", path)
+                if answer.status_code not in (401, 403, 404):
+                    self._promises.strangers_saw.append(f"GET {path}: {answer.status_code}")

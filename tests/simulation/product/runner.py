@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
+import httpx2
+import orjson
 import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.command_protocol import Ask
 from sexton_runner.frames import chunk
 from sexton_runner.gates import Asking
-from sexton_runner.lease import LiveLease
+from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.providers.base import Usage as TokenCounts
 from sexton_runner.renewal import Renewer
@@ -26,12 +31,14 @@ from sexton_runner.sandbox.tiers import Bare
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Job, Outfit, Pipe
 from sexton_runner.supervisors.process import supervise
-from sexton_runner.timing import Timing
+from sexton_runner.timing import Clock, Timing
 from tests.simulation.product.node import NAME, PORT
-from tests.simulation.world.processes import Machine
+from tests.simulation.product.runs import Runs
+from tests.simulation.world.processes import PROCESS, Machine
 from tests.simulation.world.replacements import Ending as ProcessEnding
 from tests.simulation.world.run import World
 from tests.simulation.world.sockets import SimulatedSocket
+from tests.simulation.world.tale import Tale
 
 LIMITS = Limits(wall_s=3600, memory_bytes=1 << 28, pids=64)
 SLOTS = 2
@@ -80,9 +87,37 @@ class TaskLauncher(Launcher):
 
 
 async def play(
+    job: Job,
+    live: LiveLease,
+    plane: ControlPlane,
+    _: Random,
+    *,
+    voice: Any,
+    redactor: Any,
+    seed: int,
+    runs: Runs,
+) -> Ending:
+    """What an agent does, by a script that the seed, its event and its attempt decide.
+
+    The runner's own number for the run does not: then one fault fewer would make all later runs others.
+    """
+    process = PROCESS.get()
+    assert process is not None
+    runs.at_work[live] = UUID(job.lease.event.zombie_id), process
+    try:
+        return await _play(job, live, plane, _script_of(seed, job), voice=voice, redactor=redactor)
+    finally:
+        runs.at_work.pop(live, None)
+
+
+def _script_of(seed: int, job: Job) -> Random:
+    asked = orjson.dumps(job.lease.event.request_json, option=orjson.OPT_SORT_KEYS)
+    return Random((seed << 40) + (job.lease.attempt << 32) + zlib.crc32(asked))
+
+
+async def _play(
     job: Job, live: LiveLease, plane: ControlPlane, rng: Random, *, voice: Any, redactor: Any
 ) -> Ending:
-    """What an agent does, by a script that the seed of its run decides."""
     run = Run(
         live=live,
         plane=plane,
@@ -117,11 +152,46 @@ def _rest(live: LiveLease, rests: bool) -> None:
         live.usage.go()
 
 
+def tell_of(http: httpx2.AsyncClient, tale: Tale | None, who: str) -> None:
+    """Have what is asked over these connections told, with its answers."""
+    if tale is None:
+        return
+
+    async def hear(answer: httpx2.Response) -> None:
+        await answer.aread()
+        asked = answer.request
+        said = asked.content.decode(errors="replace")[:160]
+        what = f"{asked.method} {asked.url.path} {said}: {answer.status_code} {answer.text[:160]}"
+        tale.tell(who, what)
+
+    http.event_hooks = {"request": [], "response": [hear]}
+
+
+class Lost(NamedTuple):
+    """Where it is noted that a lease was refused for good."""
+
+    runs: Runs
+    now_ms: Callable[[], int]
+
+
+class WatchedRenewer(Renewer):
+    """Notes each lease that the control plane calls lost."""
+
+    def __init__(self, plane: ControlPlane, timing: Timing, rng: Random, clock: Clock, lost: Lost) -> None:
+        super().__init__(plane, timing, rng, clock)
+        self._lost = lost
+
+    def _end(self, live: LiveLease, why: Halt, reason: str) -> None:
+        if why is Halt.LOST and reason.startswith("UZ-"):
+            self._lost.runs.told_lost.append((UUID(live.lease.lease_id), reason, self._lost.now_ms()))
+        super()._end(live, why, reason)
+
+
 class SimulatedRunner:
     """One runner, which may be started again after its death."""
 
-    def __init__(self, world: World, machine: Machine, token: str) -> None:
-        self._world, self._machine, self._token = world, machine, token
+    def __init__(self, world: World, machine: Machine, token: str, lost: Lost) -> None:
+        self._world, self._machine, self._token, self._lost = world, machine, token, lost
         self.current: Runner | None = None
 
     async def run(self, seed: int) -> None:
@@ -137,11 +207,13 @@ class SimulatedRunner:
         outfit = Outfit(base_url=url, token=self._token, sandbox=sandbox, most=LIMITS, timing=pace)
         connect = partial(open_http, url, self._token, pace.call_timeout_s)
         async with connect() as work, connect() as beats, trio.open_nursery() as nursery:
+            for http in (work, beats):
+                tell_of(http, self._world.tale, self._machine.name)
             outage = Outage(trio.current_time)
             plane, pulse = ControlPlane(work, outage), ControlPlane(beats, outage)
             context = RunnerContext(
                 plane=plane,
-                renewer=Renewer(pulse, pace, rng, trio.current_time),
+                renewer=WatchedRenewer(pulse, pace, rng, trio.current_time, self._lost),
                 reporter=Reporter(plane, pace.gather_s),
                 timing=pace,
                 rng=rng,

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import trio
 
+from tests.simulation.world.deviations import Windows
 from tests.simulation.world.timeline import Timeline
 
 
@@ -20,6 +21,8 @@ class Ground:
 
     timeline: Timeline
     kernel: OpenThings
+    delays: Windows
+    """How long things take: the network, the database, work in threads."""
     nursery: trio.Nursery
     """Where programs run."""
     is_over: bool

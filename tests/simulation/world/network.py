@@ -93,6 +93,9 @@ class End(Descriptor):
         self.last_due = 0.0
         self.held: list[Callable[[], None]] = []
         """What was sent into a cut, in order."""
+        self.is_inside = False
+        """Between two programs of one machine. What they say may differ between Pythons, as a pickle does, so
+        neither its size nor its bytes decide or tell anything."""
         self.watchers: list[Callable[[], None]] = []
         """Called when the other end has gone."""
 
@@ -132,14 +135,17 @@ class End(Descriptor):
             raise BlockingIOError
         part = bytes(data[:room])
         self.outstanding += len(part)
-        self.network.carry(self, partial(self._arrive, part), len(part))
+        self.network.carry(self, partial(self._arrive, part), 0 if self.is_inside else len(part))
         return len(part)
 
     def _arrive(self, part: bytes) -> None:
         peer = self._peer()
         if peer is None:
             return
-        self.network.world.note("bytes", self.name, len(part), zlib.crc32(part))
+        if self.is_inside:
+            self.network.world.note("bytes", self.name)
+        else:
+            self.network.world.note("bytes", self.name, len(part), zlib.crc32(part))
         peer.incoming += part
         peer.wake()
 
@@ -245,12 +251,12 @@ class Network:
         self._cuts.clear()
         for end in self._ends:
             if end.held:
-                self.world.timeline.after(self._rng.uniform(*AGAIN_S), partial(self._send_again, end))
+                self.world.timeline.after(self.world.delays.uniform(*AGAIN_S), partial(self._send_again, end))
 
-    def reset(self, *, share: float, one_sided: bool = False) -> None:
+    def reset(self, rng: Random, *, share: float, one_sided: bool = False) -> None:
         """Break that share of all connections; ``one_sided``: one of the ends does not learn of it."""
         for end in [end for end in self._ends if end.connected and not end.is_released]:
-            if self._rng.random() < share:
+            if rng.random() < share:
                 end.break_off(errno.ECONNRESET)
                 if end.peer is not None and not one_sided:
                     end.peer.break_off(errno.ECONNRESET)
@@ -313,6 +319,7 @@ class Network:
         one, other = End(self, machine, local, local), End(self, machine, local, local)
         one.peer, other.peer = other, one
         one.connected = other.connected = True
+        one.is_inside = other.is_inside = True
         return self.kernel.open(one, process), self.kernel.open(other, process)
 
     def open_socket(self) -> int:
@@ -351,8 +358,8 @@ class Network:
 
     def _latency_s(self, one: Machine, other: Machine) -> float:
         if one is other:
-            return self._rng.uniform(*LOOPBACK_S)
-        latency_s = self._rng.uniform(*self.weather.latency_s)
+            return self.world.delays.uniform(*LOOPBACK_S)
+        latency_s = self.world.delays.uniform(*self.weather.latency_s)
         if self.weather.slow_share and self._rng.random() < self.weather.slow_share:
             latency_s += self._rng.uniform(*AGAIN_S)
         return latency_s

@@ -13,12 +13,14 @@ import trio.lowlevel
 from trio._core._run import GLOBAL_RUN_CONTEXT
 
 from tests.simulation.world.descriptors import Kernel, Stalled
+from tests.simulation.world.deviations import Kept, Windows
 from tests.simulation.world.ground import Ground
 from tests.simulation.world.network import Network
 from tests.simulation.world.processes import Machine, State
 from tests.simulation.world.replacements import replaced
 from tests.simulation.world.scheduler import SeededQueue
 from tests.simulation.world.sockets import Resolver, SocketFactory
+from tests.simulation.world.tale import Tale
 from tests.simulation.world.timeline import Timeline
 from tests.simulation.world.trace import Trace
 
@@ -43,20 +45,25 @@ class Life(Generic[T]):
 class World(Ground):
     """Time, chance, machines and the network between them."""
 
-    def __init__(self, seed: int, *, told: bool = False) -> None:
+    def __init__(self, seed: int, *, told: bool = False, kept: Kept | None = None) -> None:
         luck = Random(seed)
         self.seed = seed
+        self.kept = kept or Kept()
+        """Which deviations of the seed are kept."""
         self.rng = Random(luck.getrandbits(64))
         """For whoever plans what happens; what programs draw leaves it alone."""
         self.trace = Trace(kept=told)
+        self.tale: Tale | None = None
+        """Told where somebody is to read it."""
         self.timeline = Timeline()
+        self.delays = Windows(self.timeline, luck.getrandbits(64), self.kept.delays)
         self.descriptors = Kernel(self)
         self.kernel = self.descriptors
         self.network = Network(self, self.descriptors, Random(luck.getrandbits(64)))
         self.is_over = False
         self.standing = 0
         self.turns = 0
-        self.scheduling = Random(luck.getrandbits(64))
+        self.orders = Windows(self.timeline, luck.getrandbits(64), self.kept.orders)
         self.chance = Random(luck.getrandbits(64))
         """What programs draw."""
         self.machines: dict[str, Machine] = {}
@@ -68,6 +75,8 @@ class World(Ground):
 
     def note(self, *words: object) -> None:
         self.trace.note(self.timeline.now, *words)
+        if self.tale is not None:
+            self.tale.noted(words)
 
     def machine(self, name: str) -> Machine:
         """Find a machine, or set one up."""
@@ -83,7 +92,7 @@ class World(Ground):
             trio.lowlevel.checkpoint()
         )  # Trio's own task for words of other threads begins to wait for them where it can.
         runner = GLOBAL_RUN_CONTEXT.runner
-        queue = SeededQueue(self, self.scheduling, trio.lowlevel.current_task()._counter)
+        queue = SeededQueue(self, self.orders, trio.lowlevel.current_task()._counter)
         self.descriptors.install(runner, queue)
         trio.socket.set_custom_socket_factory(SocketFactory(self.network))
         trio.socket.set_custom_hostname_resolver(Resolver(self.network))
@@ -112,12 +121,14 @@ class World(Ground):
         self.nursery.cancel_scope.cancel()
 
 
-def run(main: Callable[[World], Awaitable[T]], *, seed: int, told: bool = False) -> Life[T]:
-    """Run ``main`` in a new world. ``told``: keep the trace, to be read.
+def run(
+    main: Callable[[World], Awaitable[T]], *, seed: int, told: bool = False, kept: Kept | None = None
+) -> Life[T]:
+    """Run ``main`` in a new world. ``told``: keep the trace, to be read. ``kept``: only these deviations.
 
     Raises what ``main`` and its programs raise, and ``Stalled``.
     """
-    world = World(seed, told=told)
+    world = World(seed, told=told, kept=kept)
     was_collecting = gc.isenabled()
     gc.disable()  # It ends what is left alone at moments that no seed decides.
     try:

@@ -1,0 +1,59 @@
+"""Plants each fault, and tells which judge notices it at which seed: ``python -m tests.simulation.drill``.
+
+``--write`` keeps the table as a page of the documentation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from tests.simulation.drill.faults import FAULTS
+from tests.simulation.drill.mutants import MUTANTS
+from tests.simulation.drill.page import write_page
+from tests.simulation.drill.planting import MOST_SEEDS, Fault, found
+from tests.simulation.product.life import lasting
+
+ALL = (*FAULTS, *MUTANTS)
+Row = tuple[str, str, tuple[int, str] | None]
+
+
+def _look(name: str, minutes: float, seeds: int) -> Row:
+    fault: Fault = next(one for one in ALL if one.name == name)
+    return fault.name, fault.says, found(fault, lasting(minutes), seeds)
+
+
+def rows(names: Sequence[str], minutes: float, seeds: int, processes: int) -> Iterator[Row]:
+    """Each fault with the seed and the judge, in the order of the names."""
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(partial(_look, minutes=minutes, seeds=seeds), names)
+
+
+def main(words: list[str]) -> int:
+    """1 when a fault was not noticed."""
+    parser = argparse.ArgumentParser(prog="drill", description=__doc__)
+    parser.add_argument("names", nargs="*", help="faults; all, if none is named")
+    parser.add_argument("--seeds", type=int, default=MOST_SEEDS)
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--write", type=Path, help="the page to write")
+    chosen = parser.parse_args(words)
+    names = chosen.names or [fault.name for fault in ALL]
+    seen: list[Row] = []
+    for name, says, noticed in rows(names, chosen.minutes, chosen.seeds, chosen.processes):
+        seen.append((name, says, noticed))
+        told = "NOT NOTICED" if noticed is None else f"seed {noticed[0]}: {noticed[1]}"
+        sys.stdout.write(f"{name:<24} {told}\n")
+        sys.stdout.flush()
+    if chosen.write is not None:
+        write_page(chosen.write, seen, chosen.minutes, chosen.seeds)
+    return 1 if any(noticed is None for _, _, noticed in seen) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

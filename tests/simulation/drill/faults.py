@@ -1,0 +1,22 @@
+"""The faults of the drill: found in earlier versions, known of other systems, and simple slips."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.simulation.drill import faults_of_actors, faults_of_rows, faults_of_runners
+from tests.simulation.drill.planting import Fault
+
+FAULTS: Final[tuple[Fault, ...]] = (
+    *faults_of_rows.FAULTS,
+    *faults_of_actors.FAULTS,
+    *faults_of_runners.FAULTS,
+)
+
+
+def fault_named(name: str) -> Fault:
+    """Raises LookupError."""
+    for fault in FAULTS:
+        if fault.name == name:
+            return fault
+    raise LookupError(f"no fault is named {name}")

@@ -1,0 +1,111 @@
+"""Mutants of decisions and transitions, made by rule: one comparison, word or number at a time is another."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import textwrap
+from collections.abc import Iterator
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+from tests.simulation.drill.planting import Fault
+
+MODULES: Final = (
+    "sexton_storage.decisions.claim",
+    "sexton_storage.decisions.end",
+    "sexton_storage.decisions.renew",
+    "sexton_storage.decisions.gates",
+    "sexton_storage.decisions.fence",
+    "sexton_storage.decisions.charge",
+    "sexton_storage.decisions.append",
+)
+_OPPOSITES: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+
+
+class _Change(ast.NodeTransformer):
+    """Changes the one place of this number, and says how."""
+
+    def __init__(self, place: int) -> None:
+        self._left = place
+        self.says = ""
+
+    def _is_here(self, node: ast.AST, says: str) -> bool:
+        self._left -= 1
+        if self._left == -1:
+            self.says = f"{ast.unparse(node)}: {says}"
+        return self._left == -1
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        opposite = _OPPOSITES.get(type(node.ops[0]))
+        if opposite is not None and self._is_here(node, "the opposite"):
+            return ast.Compare(node.left, [opposite(), *node.ops[1:]], node.comparators)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        self.generic_visit(node)
+        if self._is_here(node, "the other of and, or"):
+            other = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
+            return ast.BoolOp(other, node.values)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Add | ast.Sub) and self._is_here(node, "the other of plus, minus"):
+            return ast.BinOp(node.left, ast.Sub() if isinstance(node.op, ast.Add) else ast.Add(), node.right)
+        return node
+
+
+def _mutant(function: FunctionType, place: int) -> tuple[str, FunctionType] | None:
+    source = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    change = _Change(place)
+    changed = ast.fix_missing_locations(change.visit(source))
+    if not change.says:
+        return None
+    scope: dict[str, Any] = {}
+    code = compile(changed, inspect.getfile(function), "exec", dont_inherit=True)
+    exec(code, function.__globals__, scope)
+    made: FunctionType = scope[function.__name__]
+    return change.says, made
+
+
+def _functions(module: ModuleType) -> Iterator[FunctionType]:
+    for value in vars(module).values():
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__:
+            yield value
+
+
+def mutants() -> Iterator[Fault]:
+    """All of them, in the order of the sources."""
+    for name in MODULES:
+        module = importlib.import_module(name)
+        for function in _functions(module):
+            place = 0
+            while (made := _mutant(function, place)) is not None:
+                says, changed = made
+                slug = f"{name.rpartition('.')[2]}.{function.__name__}-{place}"
+                yield Fault(slug, says, name, function.__name__, partial(_instead, changed))
+                place += 1
+
+
+def _instead(changed: FunctionType, _: Any) -> FunctionType:
+    return changed
+
+
+SHARE: Final = 9
+"""The drill tries one mutant in this number: all of them take a day."""
+MUTANTS: Final = tuple(mutants())[::SHARE]

@@ -1,0 +1,66 @@
+"""What must hold of money: the ledger, the metered rows and the bills say the same."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+from uuid import UUID
+
+from sexton_actors.plans import STARTER_CREDIT_NANOS
+from tests.simulation.product.record import Record
+
+CLOCKS_APART_MS: Final = 3_000
+"""How far two nodes may take the database's clock differently, while the way there is slow."""
+
+
+def every_cent_once(record: Record) -> Iterator[str]:
+    """What is gone from the balance is the sum of the metered rows; an event's charge is that of its own."""
+    tables = record.tables
+    charged = {
+        event: sum(row.charged_nanos for row in rows.values()) for event, rows in tables.metering.items()
+    }
+    gone = STARTER_CREDIT_NANOS * len(tables.tenants) + sum(amount for _, amount, _, _ in tables.credits)
+    gone -= sum(tenant.balance_nanos for tenant in tables.tenants.values())
+    if sum(charged.values()) != gone:
+        yield f"{sum(charged.values())} was metered, {gone} is gone"
+    for event in tables.events.values():
+        if event.completed_at is not None and event.charged_nanos != charged.get(event.id, 0):
+            yield f"event {event.id} says {event.charged_nanos}, its rows {charged.get(event.id, 0)}"
+
+
+def books_agree(record: Record) -> Iterator[str]:
+    """A lease that has ended was billed what its metered rows say, and an agent's day is the sum of them."""
+    tables = record.tables
+    of_lease: Counter[tuple[UUID, int]] = Counter()
+    of_agent: Counter[UUID] = Counter()
+    for event_id, rows in tables.metering.items():
+        for (attempt, _), row in rows.items():
+            of_lease[event_id, attempt] += row.charged_nanos
+            if event_id in tables.events:
+                of_agent[tables.events[event_id].zombie_id] += row.charged_nanos
+    for lease in tables.leases.values():
+        if lease.ended_at is None:
+            continue
+        charge = tables.charges.get(lease.id)
+        billed = 0 if charge is None else charge.credit_deducted_nanos
+        if billed != of_lease[lease.event_id, lease.attempt]:
+            yield f"lease {lease.id} was billed {billed}, metered {of_lease[lease.event_id, lease.attempt]}"
+    spent: Counter[UUID] = Counter()
+    for (agent, _), nanos in tables.spend.items():
+        spent[agent] += nanos
+    for agent in of_agent.keys() | spent.keys():
+        if spent[agent] != of_agent[agent]:
+            yield f"agent {agent} has spent {spent[agent]}, metered {of_agent[agent]}"
+
+
+def nothing_metered_twice(record: Record) -> Iterator[str]:
+    """No lease is metered for longer than it was held, nor for more tokens than its cursors have passed."""
+    tables, now = record.tables, record.tables.now()
+    for lease in tables.leases.values():
+        rows = [row for (n, _), row in tables.metering.get(lease.event_id, {}).items() if n == lease.attempt]
+        run_ms = sum(row.run_ms for row in rows)
+        held_ms = (lease.ended_at or now) - lease.granted_at
+        if run_ms > held_ms + CLOCKS_APART_MS:
+            yield f"lease {lease.id} was held {held_ms} ms, and {run_ms} ms were metered"
+        read = sum(row.d_input_tokens for row in rows)
+        if read != lease.input_tokens:
+            yield f"lease {lease.id} has {lease.input_tokens} input tokens, and {read} were metered"

@@ -1,0 +1,45 @@
+"""Writes of the journal in words, for the tale of a run."""
+
+from typing import Any
+
+from sexton_storage.writes import (
+    AppendEvent,
+    CancelEvent,
+    ClaimEvent,
+    EndLease,
+    OpenGate,
+    RenewLease,
+    ResolveGate,
+)
+
+
+def describe(write: Any, answer: Any) -> str:
+    """One line, with the ids of what it is about; empty for what nobody asks about, as activity."""
+    match write:
+        case None:
+            return str(answer)
+        case AppendEvent():
+            what = f"keeps event {write.event.id} of agent {write.event.zombie_id}"
+        case ClaimEvent():
+            what = f"claims for runner {write.runner_id} the next event of agent {write.zombie_id}"
+        case RenewLease():
+            what = f"renews lease {write.lease.id} until {write.lease.expires_at}"
+        case EndLease():
+            what = f"ends lease {write.lease_id} as {write.status}, its event as {write.event.status}"
+        case OpenGate():
+            what = f"opens gate {write.gate.id} of event {write.gate.event_id}"
+        case ResolveGate():
+            what = f"closes gate {write.gate_id} as {write.status}"
+        case CancelEvent():
+            what = f"cancels event {write.event_id}"
+        case _:
+            return ""
+    return f"{what}: {_answered(answer)}"
+
+
+def _answered(answer: Any) -> str:
+    lease, event = getattr(answer, "lease", None), getattr(answer, "event", None)
+    if lease is not None and event is not None:
+        return f"event {event.id}, lease {lease.id}, token {lease.fencing_token}, until {lease.expires_at}"
+    reason = getattr(answer, "reason", "")
+    return f"{type(answer).__name__}{f' ({reason})' if reason else ''}"
