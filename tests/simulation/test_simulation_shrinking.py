@@ -1,5 +1,6 @@
 """A seed that breaks a promise is cut down to what it takes, told, kept, and lived through again."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,9 @@ def test_the_fewest_are_found_wherever_they_stand() -> None:
     for needed in ({0}, {7, 40, 63}, {62, 63}, set(range(0, 64, 9))):
         asked: list[int] = []
 
-        def fails(some: object, needed: set[int] = needed, asked: list[int] = asked) -> bool:
+        def fails(some: Sequence[int], needed: set[int] = needed, asked: list[int] = asked) -> bool:
             asked.append(1)
-            return needed <= set(some)  # type: ignore[call-overload]
+            return needed <= set(some)
 
         assert set(fewest(range(64), fails)) == needed
         assert len(asked) < 64 * 3

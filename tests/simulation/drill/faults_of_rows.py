@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -42,7 +43,7 @@ def _no_fence(_: Any) -> Any:
     return changed
 
 
-def _status_unchecked(may_end: Any) -> Any:
+def _status_unchecked(may_end: Callable[[Any, Any, int], Lost | None]) -> Any:
     def changed(lease: Any, write: Any, clock: int) -> Lost | None:
         # Completion without fencing: whoever was granted the event once may complete it.
         if lease is not None and lease.status not in LIVE_LEASE and write.require_unexpired:
