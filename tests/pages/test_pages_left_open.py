@@ -70,6 +70,7 @@ async def test_a_page_that_is_left_open_takes_no_more_on_either_side(
     }
 
     assert shown == {5}
+
     after = await held(screen)
     assert after["Nodes"] <= before["Nodes"] + NODES, (before, after)
     assert after["JSEventListeners"] <= before["JSEventListeners"]
