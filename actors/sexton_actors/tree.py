@@ -21,6 +21,7 @@ from sexton_actors.periodic.canary_rounds import CanaryRounds
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
 from sexton_actors.periodic.delivery_rounds import DeliveryRounds
+from sexton_actors.periodic.erasure_rounds import ErasureRounds
 from sexton_actors.periodic.failure_rounds import FailureRounds
 from sexton_actors.periodic.file_mover import FileMover
 from sexton_actors.periodic.job_rounds import JobRounds
@@ -113,6 +114,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(FileMover, FileMover),
                 one(ChatRounds, ChatRounds),
                 one(JobRounds, JobRounds),
+                one(ErasureRounds, ErasureRounds),
                 one(FailureRounds, FailureRounds),
                 one(CanaryRounds, CanaryRounds),
                 one(WordIndexer, WordIndexer),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID
 
 from sexton_actors.backlog import Backlog
@@ -61,6 +62,8 @@ class World:
     """Who is told of what has ended, to trace it; None: nobody traces."""
     retention: RetentionTerms = field(default_factory=RetentionTerms)
     """What goes by age, beside files and transcripts."""
+    erasures_file: Path | None = None
+    """Where the list of erasures is kept beside the database; None: nowhere."""
     memory: MemoryUse | None = None
     """The memory of the process, if this node is to look after it."""
     changed_records: ChangedRecords = field(default_factory=ChangedRecords)

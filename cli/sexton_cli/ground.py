@@ -24,6 +24,7 @@ from sexton_cli.identity_file import load_identity
 from sexton_cli.node_storage import Progress, open_storage
 from sexton_cli.runner_environment import surroundings
 from sexton_cli.settings import NodeSettings
+from sexton_cli.tombstones import apply_tombstones
 from sexton_http.identity.bootstrap import Installation, bootstrap
 from sexton_http.identity.browsers import offer_link
 from sexton_http.identity.settings import IdentitySettings
@@ -163,6 +164,19 @@ class Ground:
         )
 
 
+async def _erase_again(storage: Storage, settings: NodeSettings, progress: Progress) -> None:
+    path = settings.erasures_file
+    if path is None:
+        return
+    try:
+        done = await apply_tombstones(storage, path)
+    except (OSError, ValueError) as fault:
+        way_out = "Give the list that was kept beside the backup, or leave the option out."
+        raise StartupFault("UZ-STARTUP-002", f"--erasures-file {path}: {fault}", way_out, CONFIG) from fault
+    if done:
+        progress(f"erased again what the database had brought back: {done} erasures of {path}")
+
+
 async def open_ground(
     stack: AsyncExitStack, settings: NodeSettings, progress: Progress, inherited: Doors | None = None
 ) -> Ground:
@@ -196,7 +210,10 @@ async def open_ground(
         objects=await _objects(stack, settings),
         transcripts=settings.transcripts,
         retention=settings.retention,
+        erasures_file=settings.erasures_file,
     )
+    if inherited is None:
+        await _erase_again(storage, settings, progress)
     installation = await _installation(storage, vault, world)
     own = None if settings.tls is None else settings.tls.certificate
     keep = partial(keep_certificate, settings.data, own, (doors.base_url, doors.local_url))

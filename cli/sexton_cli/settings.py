@@ -59,6 +59,8 @@ class NodeSettings:
     """Where files go that are whole; None: they stay in the database."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept, and for how long."""
+    erasures_file: Path | None = None
+    """Where the list of erasures is kept beside the database; None: nowhere."""
     retention: RetentionTerms = field(default_factory=RetentionTerms)
     """What goes by age, beside files and transcripts."""
     busy_at_ms: float = DEFAULT_BUSY_AT_MS

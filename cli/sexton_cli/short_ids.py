@@ -38,6 +38,7 @@ GRANT: Final = Kind("grant", "grant_id", "integration-grants", "sexton grants li
 RUNNER: Final = Kind("runner", "id", "", "sexton runner list")
 SESSION: Final = Kind("session", "id", "", "sexton session list")
 SIGN_IN: Final = Kind("sign-in", "id", "", "sexton sign-ins list")
+ERASURE: Final = Kind("erasure", "erasure_id", "erasures", "sexton erasures list")
 PROPOSAL: Final = Kind("proposal", "proposal_id", "", "sexton proposals list")
 FOLLOW_UP: Final = Kind("follow-up", "follow_up_id", "", "sexton follow-up list")
 AGENT_KEY: Final = Kind("agent key", "agent_id", "agent-keys", "sexton agent-key list")

@@ -17,6 +17,7 @@ from sexton_storage.records.chats import ChatStore
 from sexton_storage.records.credentials import CredentialStore
 from sexton_storage.records.crons import CronStore
 from sexton_storage.records.deliveries import DeliveryStore
+from sexton_storage.records.erasures import ErasureStore
 from sexton_storage.records.event_files import EventFileStore
 from sexton_storage.records.event_words import EventWordsStore
 from sexton_storage.records.events import EventStore
@@ -172,6 +173,8 @@ class Storage(Protocol):
     def memories(self) -> MemoriesStore: ...
     @property
     def artefacts(self) -> ArtefactStore: ...
+    @property
+    def erasures(self) -> ErasureStore: ...
     @property
     def event_files(self) -> EventFileStore: ...
     @property

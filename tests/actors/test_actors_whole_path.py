@@ -22,7 +22,15 @@ ROUNDS = (
         "file_mover",
         "vault_keeper",
     ),
-    *("memory", "job_rounds", "failure_rounds", "canary_rounds", "word_indexer", "delivery_rounds"),
+    *(
+        "memory",
+        "job_rounds",
+        "failure_rounds",
+        "erasure_rounds",
+        "canary_rounds",
+        "word_indexer",
+        "delivery_rounds",
+    ),
 )
 """What looks by itself at the database, or at the process, one of each for a node."""
 

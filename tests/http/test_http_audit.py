@@ -37,6 +37,8 @@ ELSEWHERE = {
     "credential_grant.change",
     "credential_grant.revoke",
     "delivery.replay",
+    "erasure.begin",
+    "erasure.stop",
     "failure.acknowledge",
     "failure.mute",
     "file.delete",

@@ -45,6 +45,7 @@ BODIES: dict[str, Any] = {
     "start_canary": {"agent_version": 1, "share": 10},
     "pin_agent": {"agent_version": 1},
     "start_shadow": {"agent_version": 1, "budget_nanos": 1},
+    "begin_erasure": {"path": "customer.email", "value": "ann@example.org"},
     "begin_workspace_upload": {"sha256": "0" * 64, "size": 1},
     "change_api_key": {"active": False},
     "verify_webhook": {"headers": {}, "body": ""},
@@ -58,6 +59,7 @@ BODIES: dict[str, Any] = {
     "schedule_follow_up": {"call_id": "c", "message": "m", "delay_s": 60},
 }
 NOT_FOUND = {
+    "erasure_id": "UZ-ERASURE-001",
     "zombie_id": "UZ-ZMB-009",
     "gate_id": "UZ-APPROVAL-002",
     "key_id": "UZ-APIKEY-003",

@@ -17,6 +17,8 @@ THEIR_OWN = {
 }
 """What a viewer may change: where they are signed in, themselves. An assistant may do what they may."""
 NOT_SHOWN = {
+    "get_erasure",
+    "list_erasures",
     "export_audit",
     "list_audit",
     "list_workspace_audit",

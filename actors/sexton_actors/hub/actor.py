@@ -13,6 +13,8 @@ from sexton_storage.errors import StorageUnavailable
 
 KEPT_BYTES = 16 * 1024 * 1024
 """What the channels keep together; beyond it, those that had frames longest ago keep none."""
+FORGETS = 5
+"""Looks after an erasure at which nothing that is held is trusted: a read takes less time than these."""
 READERS_MAX = 50_000
 """Readers that wait on one node; each has a timer, of which an actor may have 65,536."""
 
@@ -40,6 +42,8 @@ class Hub(Actor):
         self._waiting = 0
         self._tickets = 0
         self._looking = False
+        self._erasures, self._forgets = 0, 0
+        """How much was erased, as far as this node knows, and how many looks forget what is held."""
 
     def on_start(self) -> None:
         """Begin the rounds."""
@@ -157,6 +161,18 @@ class Hub(Actor):
             self._kept_bytes -= channel.kept_bytes
         return channel
 
+    def _forget_erased(self, erasures: int) -> None:
+        """Hold nothing that was read before a page of an erasure: whoever asks for it reads the store."""
+        if erasures != self._erasures:
+            # A read that was under way may still bring what was there before.
+            self._erasures, self._forgets = erasures, FORGETS
+        if self._forgets:
+            self._forgets -= 1
+            for channel in self._keeping.values():
+                channel.forget()
+            self._keeping.clear()
+            self._kept_bytes = 0
+
     # --- the database's view --------------------------------------------------------------------------------
 
     def _look(self) -> None:
@@ -173,12 +189,15 @@ class Hub(Actor):
             self.context.start_task(self._read_heads, tuple(self._channels))
 
     async def _read_heads(self, zombie_ids: tuple[UUID, ...]) -> None:
+        storage = self._world.storage
         try:
-            heads = await self._world.storage.frames.heads(zombie_ids)
+            heads = await storage.frames.heads(zombie_ids)
+            erasures = await storage.erasures.newest_change()
         except StorageUnavailable:
             return
         finally:
             self._looking = False
+        self._forget_erased(erasures)
         self.context.tell("hub", "", m.FramesWritten(tuple(heads.items())))
         for zombie_id in zombie_ids:
             # Deleted by another node, or before its reader came.

@@ -137,6 +137,12 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 envvar="SEXTON_ACCESS_LOG",
                 help="Log each request, and not only those that are refused or fail.",
             ),
+            click.option(
+                "--erasures-file",
+                type=FILE,
+                envvar="SEXTON_ERASURES_FILE",
+                help="List of erasures, kept outside the database; a start does again those that it lacks.",
+            ),
             *CEILING_OPTIONS,
             *FILES_STORE_OPTIONS,
             *TRACE_OPTIONS,

@@ -196,6 +196,10 @@ NOUNS: Final[Verbs] = {
         "workspace_files:workspace_files", "Show and reset the folder that an agent keeps from run to run."
     ),
     "jobs": Entry("jobs:jobs", "List bulk jobs, see how far one is, pause it, let it go on, or stop it."),
+    "erasures": Entry(
+        "erasures:erasures",
+        "Count what a person's value stands in, erase it, and see the receipts; for admins.",
+    ),
     "failures": Entry(
         "failures:failures",
         "List what fails alike, the last seen first; mark it as known, mute it, or have it done again.",

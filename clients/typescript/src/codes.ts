@@ -89,6 +89,8 @@ export const CODES = {
   "UZ-EVENT-002": "As many events wait as may, of the agent or its workspace, or the oldest has waited too long; `bound` says which.",
   "UZ-APPLY-001": "Another has applied a folder to the workspace since this revision was read; read it again.",
   "UZ-APPLY-002": "Another is applying a folder to the workspace at this moment; try again.",
+  "UZ-ERASURE-001": "The workspace has no erasure of this id.",
+  "UZ-ERASURE-002": "As many erasures of the workspace as may be are not over yet.",
   "UZ-JOB-001": "The workspace has no bulk job of this id.",
   "UZ-JOB-002": "As many bulk jobs of the workspace as may be are not over.",
   "UZ-FAILURE-001": "The workspace has no group of failures of this id.",

@@ -9,6 +9,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Agent keys": "Keys for programs that act for one agent and for no other.",
     "Events": "What woke an agent and what came of it; the activity stream; replay and cancel.",
     "Bulk jobs": "Replay or cancel many events by a filter; progress, pause and stop.",
+    "Erasures": "Take a person's value out of all that a workspace keeps; count first, and keep the receipt.",
     "Failures": "What fails alike, in groups: known, muted, or done again.",
     "Files": "What runs leave: listed, read whole or in ranges, deleted.",
     "Schedules": "When agents fire by the clock: next, last and missed; pause, resume, run now.",

@@ -97,6 +97,18 @@ ROWS: Final = (
         detail="api:019346de-6400-7000-8000-000000000004 is applying a folder to this workspace",
     ),
     Code(
+        "UZ-ERASURE-001", 404, "Erasure not found", ANSWER,
+        cause="The workspace has no erasure of this id.",
+        way_out="`sexton erasures list` shows the erasures of the workspace; they are kept for good.",
+        detail="the workspace has no erasure 019346de-6400-7000-8000-00000000005b",
+    ),
+    Code(
+        "UZ-ERASURE-002", 409, "Too many erasures", ANSWER,
+        cause="As many erasures of the workspace as may be are not over yet.",
+        way_out="Wait until one is over (`sexton erasures wait ID`), or stop one with `sexton erasures stop ID`. One that waits for events to end tells how many rows it waits for: cancel those events with `sexton event cancel`.",
+        detail="8 erasures of the workspace are not over, and no more may be; stop one, or wait.",
+    ),
+    Code(
         "UZ-JOB-001", 404, "Job not found", ANSWER,
         cause="The workspace has no bulk job of this id.",
         way_out="`sexton jobs list` shows the jobs of the workspace in use.",

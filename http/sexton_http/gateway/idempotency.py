@@ -102,7 +102,8 @@ async def _give_up(call: Call[Any, Any], use: KeyUse, *, nothing_done: bool) -> 
 def _replay(call: Call[Any, Any], use: KeyUse, kept: KeyUse) -> Answer:
     if kept.digest != use.digest:
         raise Problem("UZ-REQ-008", "this Idempotency-Key was used with another request")
-    if kept.status is None:
+    if kept.status is None or not kept.sealed:
+        # Of the second kind the answer was erased: it may have had what a person asked to be forgotten.
         raise Problem(
             "UZ-REQ-007",
             "the first request with this Idempotency-Key has no answer yet, or its outcome was lost: "

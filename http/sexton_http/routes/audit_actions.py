@@ -43,6 +43,8 @@ AUDITED: Final[Mapping[str, Audit]] = {
     "stop_job": Audit("job.stop"),
     "submit_job": Audit("job.replay"),
     "submit_job_change": Audit("job.pause"),
+    "begin_erasure": Audit("erasure.begin", ("path", "dry_run")),
+    "stop_erasure": Audit("erasure.stop"),
     # Schedules, webhooks and failures.
     "pause_schedule": Audit("schedule.pause"),
     "resume_schedule": Audit("schedule.resume"),

@@ -14,6 +14,7 @@ from sexton_storage.memory.blobs import MemoryBlobs
 from sexton_storage.memory.chats import MemoryChats
 from sexton_storage.memory.crons import MemoryCrons
 from sexton_storage.memory.deliveries import MemoryDeliveries
+from sexton_storage.memory.erasures import MemoryErasures
 from sexton_storage.memory.event_files import MemoryEventFiles
 from sexton_storage.memory.event_words import MemoryEventWords
 from sexton_storage.memory.failures import MemoryFailures
@@ -104,6 +105,7 @@ class MemoryStorage:
         self.insights = MemoryInsights(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
         self.artefacts = MemoryArtefacts(tables, faults, journal)
+        self.erasures = MemoryErasures(tables, faults, journal)
         self.event_files = MemoryEventFiles(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)
         self.mcp_servers = MemoryMcpServers(tables, faults, journal)

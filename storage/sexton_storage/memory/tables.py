@@ -25,6 +25,7 @@ from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.credentials import Credential
 from sexton_storage.records.crons import CronEntry, ScheduleNote
 from sexton_storage.records.deliveries import RefusalCount, WebhookDelivery
+from sexton_storage.records.erasures import Erasure
 from sexton_storage.records.event_files import EventFile
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.failures import FAILED, FailureGroup
@@ -64,6 +65,7 @@ AUDITED: Final = (
     "credentials",
     "deliveries",
     "enrolments",
+    "erasures",
     "failure_groups",
     "follow_ups",
     "grants",
@@ -177,6 +179,10 @@ class Tables:
     memories: dict[UUID, dict[str, Memory]] = field(default_factory=dict)
     """By agent, then by key."""
     artefacts: AuditedRows[UUID, Artefact] = field(init=False)
+    erasures: AuditedRows[UUID, Erasure] = field(init=False)
+    erasure_events: dict[UUID, dict[UUID, bool]] = field(default_factory=dict)
+    """By erasure: the events that it has come to; True: all of the event goes."""
+    erasure_changes: int = 0
     event_files: dict[tuple[UUID, int], EventFile] = field(default_factory=dict)
     """By event and number."""
     blobs: dict[UUID, Blob] = field(default_factory=dict)

@@ -31,6 +31,7 @@ from sexton_storage.postgres.stores.chats import PostgresChats
 from sexton_storage.postgres.stores.credentials import PostgresCredentials
 from sexton_storage.postgres.stores.crons import PostgresCrons
 from sexton_storage.postgres.stores.deliveries import PostgresDeliveries
+from sexton_storage.postgres.stores.erasures import PostgresErasures
 from sexton_storage.postgres.stores.event_files import PostgresEventFiles
 from sexton_storage.postgres.stores.event_words import PostgresEventWords
 from sexton_storage.postgres.stores.events import PostgresEvents
@@ -73,7 +74,7 @@ log = logging.getLogger("sexton.storage")
 class PostgresStorage:
     """All stores of one database; made by ``open_postgres_storage``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0915  one statement a store
         self,
         portal: Portal,
         dsn: str,
@@ -125,6 +126,7 @@ class PostgresStorage:
         self.insights = PostgresInsights(database)
         self.memories = PostgresMemories(database)
         self.artefacts = PostgresArtefacts(database)
+        self.erasures = PostgresErasures(database)
         self.event_files = PostgresEventFiles(database)
         self.blobs = PostgresBlobs(database)
         self.mcp_servers = PostgresMcpServers(database)

@@ -188,6 +188,10 @@ class ErrorCode(Word):
     """Another has applied a folder to the workspace since this revision was read; read it again."""
     UZ_APPLY_002 = "UZ-APPLY-002"
     """Another is applying a folder to the workspace at this moment; try again."""
+    UZ_ERASURE_001 = "UZ-ERASURE-001"
+    """The workspace has no erasure of this id."""
+    UZ_ERASURE_002 = "UZ-ERASURE-002"
+    """As many erasures of the workspace as may be are not over yet."""
     UZ_JOB_001 = "UZ-JOB-001"
     """The workspace has no bulk job of this id."""
     UZ_JOB_002 = "UZ-JOB-002"
@@ -439,6 +443,8 @@ HINTS: dict[str, str] = {
     "UZ-EVENT-002": "As many events wait as may, of the agent or its workspace, or the oldest has waited too long; `bound` says which.",
     "UZ-APPLY-001": "Another has applied a folder to the workspace since this revision was read; read it again.",
     "UZ-APPLY-002": "Another is applying a folder to the workspace at this moment; try again.",
+    "UZ-ERASURE-001": "The workspace has no erasure of this id.",
+    "UZ-ERASURE-002": "As many erasures of the workspace as may be are not over yet.",
     "UZ-JOB-001": "The workspace has no bulk job of this id.",
     "UZ-JOB-002": "As many bulk jobs of the workspace as may be are not over.",
     "UZ-FAILURE-001": "The workspace has no group of failures of this id.",

@@ -20,6 +20,7 @@ __all__ = [
     "AnyDeliveryAddress",
     "AnyDeliveryVerdict",
     "AnyEntryKind",
+    "AnyErasureStatus",
     "AnyEventStatus",
     "AnyFailureStatus",
     "AnyFollowUpStatus",
@@ -72,6 +73,7 @@ __all__ = [
     "DeliveryAddress",
     "DeliveryVerdict",
     "EntryKind",
+    "ErasureStatus",
     "EventStatus",
     "FailureStatus",
     "FollowUpStatus",
@@ -169,6 +171,8 @@ __all__ = [
     "EnrolmentMade",
     "EntriesTaken",
     "EntryIn",
+    "ErasurePage",
+    "ErasureView",
     "EventCancelled",
     "EventItem",
     "EventLease",
@@ -543,6 +547,26 @@ AnyEntryKind: TypeAlias = (
         "step",
         "tool_call",
         "tool_result",
+    ]
+)
+
+
+class ErasureStatus(Word):
+    """One of a set of words."""
+
+    DONE = "done"
+    RUNNING = "running"
+    STOPPED = "stopped"
+    WAITING = "waiting"
+
+
+AnyErasureStatus: TypeAlias = (
+    ErasureStatus
+    | Literal[
+        "done",
+        "running",
+        "stopped",
+        "waiting",
     ]
 )
 
@@ -1910,6 +1934,33 @@ class EntryIn(Model, frozen=True, kw_only=True):
     kind: EntryKind
     data: dict[str, Any]
     at_ms: int | None = None
+
+
+class ErasurePage(Model, frozen=True, kw_only=True):
+    items: list[ErasureView]
+    next_cursor: str | None
+    request_id: str
+
+
+class ErasureView(Model, frozen=True, kw_only=True):
+    erasure_id: str
+    workspace_id: str
+    path: str
+    value_sha256: str
+    value_chars: int
+    dry_run: bool
+    restored: bool
+    status: ErasureStatus
+    surface: int
+    passes: int
+    waits: int
+    erased: dict[str, int]
+    kept: dict[str, int]
+    created_by: str
+    created_by_name: str
+    created_at: int
+    updated_at: int
+    ended_at: int | None
 
 
 class EventCancelled(Model, frozen=True, kw_only=True):

@@ -16,6 +16,7 @@ APPROVE_PROPOSAL = Operation(
 )
 AWAIT_GATE = Operation("await_gate", "GET", "/v1/runners/me/leases/{lease_id}/gates/{gate_id}")
 BEAT = Operation("beat", "POST", "/v1/runners/me/heartbeats")
+BEGIN_ERASURE = Operation("begin_erasure", "POST", "/v1/workspaces/{workspace_id}/erasures", keyed=True)
 BEGIN_UPLOAD = Operation("begin_upload", "POST", "/v1/runners/me/leases/{lease_id}/uploads")
 BEGIN_WORKSPACE_UPLOAD = Operation("begin_workspace_upload", "POST", "/v1/workspaces/{workspace_id}/uploads")
 CANCEL_EVENT = Operation(
@@ -107,6 +108,7 @@ GET_CANARY = Operation("get_canary", "GET", "/v1/workspaces/{workspace_id}/zombi
 GET_DELIVERY = Operation(
     "get_delivery", "GET", "/v1/workspaces/{workspace_id}/webhook-deliveries/{delivery_id}"
 )
+GET_ERASURE = Operation("get_erasure", "GET", "/v1/workspaces/{workspace_id}/erasures/{erasure_id}")
 GET_FAILURE = Operation("get_failure", "GET", "/v1/workspaces/{workspace_id}/failures/{failure_id}")
 GET_HARNESS_VERSION = Operation(
     "get_harness_version", "GET", "/v1/workspaces/{workspace_id}/harness/versions/{config_version_id}"
@@ -165,6 +167,7 @@ LIST_CREDENTIAL_GRANTS = Operation(
 )
 LIST_CREDENTIALS = Operation("list_credentials", "GET", "/v1/workspaces/{workspace_id}/credentials")
 LIST_DELIVERIES = Operation("list_deliveries", "GET", "/v1/workspaces/{workspace_id}/webhook-deliveries")
+LIST_ERASURES = Operation("list_erasures", "GET", "/v1/workspaces/{workspace_id}/erasures")
 LIST_FAILURES = Operation("list_failures", "GET", "/v1/workspaces/{workspace_id}/failures")
 LIST_FOLLOW_UPS = Operation(
     "list_follow_ups", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/follow-ups"
@@ -336,6 +339,7 @@ STEER_ZOMBIE = Operation(
     "steer_zombie", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/messages", keyed=True
 )
 STOP_ACTOR = Operation("stop_actor", "POST", "/v1/fleet/actors/{kind}:stop")
+STOP_ERASURE = Operation("stop_erasure", "POST", "/v1/workspaces/{workspace_id}/erasures/{erasure_id}:stop")
 STOP_JOB = Operation("stop_job", "POST", "/v1/workspaces/{workspace_id}/jobs/{job_id}:stop")
 STREAM_EVENTS = Operation(
     "stream_events", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/events/stream"

@@ -1284,6 +1284,82 @@ class DeviceLogins(Resource):
         )
 
 
+class Erasures(Resource):
+    """Take a person's value out of all that a workspace keeps; count first, and keep the receipt."""
+
+    def begin(
+        self,
+        *,
+        path: str,
+        value: str | None = None,
+        value_sha256: str | None = None,
+        value_chars: int | None = None,
+        dry_run: bool | None = None,
+        workspace_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> models.ErasureView:
+        """Take a value out of all that a workspace keeps, or count what has it.
+
+        Events whose request has the value at the path are the person's: they go whole, with all that
+        belongs to them. Elsewhere only the value goes. It is done beside other work; charges and counts
+        stay. For an API key or a user token, from the role admin on.
+        """
+        return self._transport.call(
+            operations.BEGIN_ERASURE,
+            models.ErasureView,
+            path={"workspace_id": workspace_id},
+            body={"path": path}
+            | given(
+                {"value": value, "value_sha256": value_sha256, "value_chars": value_chars, "dry_run": dry_run}
+            ),
+            key=idempotency_key,
+        )
+
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, workspace_id: str | None = None
+    ) -> models.ErasurePage:
+        """List a workspace's erasures, newest first; they are kept for good.
+
+        For an API key or a user token, from the role admin on.
+        """
+        return self._transport.call(
+            operations.LIST_ERASURES,
+            models.ErasurePage,
+            path={"workspace_id": workspace_id},
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    def each(
+        self, *, limit: int | None = None, workspace_id: str | None = None
+    ) -> Iterator[models.ErasureView]:
+        """List a workspace's erasures, newest first; they are kept for good. All of them, page by page."""
+        return self._transport.walk(
+            lambda cursor: self.list(limit=limit, cursor=cursor, workspace_id=workspace_id)
+        )
+
+    def get(self, erasure_id: str, *, workspace_id: str | None = None) -> models.ErasureView:
+        """Show how far an erasure is; of one that is over this is the receipt.
+
+        For an API key or a user token, from the role admin on.
+        """
+        return self._transport.call(
+            operations.GET_ERASURE,
+            models.ErasureView,
+            path={"workspace_id": workspace_id, "erasure_id": erasure_id},
+        )
+
+    def stop(self, erasure_id: str, *, workspace_id: str | None = None) -> models.ErasureView:
+        """End an erasure that is not over; what is gone stays gone.
+
+        For an API key or a user token, from the role admin on.
+        """
+        return self._transport.call(
+            operations.STOP_ERASURE,
+            models.ErasureView,
+            path={"workspace_id": workspace_id, "erasure_id": erasure_id},
+        )
+
+
 class Events(Resource):
     """What woke an agent and what came of it; the activity stream; replay and cancel."""
 
@@ -4049,6 +4125,7 @@ class Groups:
         self.credentials = Credentials(transport)
         self.deliveries = Deliveries(transport)
         self.device_logins = DeviceLogins(transport)
+        self.erasures = Erasures(transport)
         self.failures = Failures(transport)
         self.files = Files(transport)
         self.fleet = Fleet(transport)

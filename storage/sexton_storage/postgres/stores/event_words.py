@@ -179,15 +179,16 @@ async def _write(connection: Connection, news: Sequence[_News]) -> None:
     size = 0
     for event_id, length in {one.event_id: one.size for one in news}.items():
         if chunk and size + length > CHUNK_BYTES:
-            await _write_chunk(connection, chunk)
+            await write_words(connection, chunk)
             chunk, size = [], 0
         chunk.append(event_id)
         size += length
     if chunk:
-        await _write_chunk(connection, chunk)
+        await write_words(connection, chunk)
 
 
-async def _write_chunk(connection: Connection, event_ids: Sequence[UUID]) -> None:
+async def write_words(connection: Connection, event_ids: Sequence[UUID]) -> None:
+    """Write the words of these events, as their texts are now; whoever calls holds the place."""
     rows = await connection.fetch(_TEXTS, event_ids)
     await connection.execute(
         _KEEP,

@@ -1,0 +1,118 @@
+"""How an erasure goes from surface to surface, and when it is over."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
+
+WAIT_MS: Final = 5_000
+"""How long an erasure rests that waits for events to end."""
+SURFACES: Final = (
+    "events",
+    "transcripts",
+    "gates",
+    "follow_ups",
+    "memories",
+    "files",
+    "event_files",
+    "webhook_deliveries",
+    "failure_groups",
+    "bulk_jobs",
+    "proposals",
+    "saved_answers",
+    "frames",
+    "agent_versions",
+    "workspace_snapshots",
+    "audit_log",
+)
+"""In this order: what belongs to an event comes after the events, and frames after all that may name one."""
+
+
+class Found(NamedTuple):
+    """What came of one page."""
+
+    last: tuple[str, ...] | None
+    """The key of its last row; None: the surface has no more."""
+    erased: Mapping[str, int]
+    kept: Mapping[str, int]
+    waits: int = 0
+
+
+def moved(erasure: Erasure, found: Found, now: int) -> Erasure:
+    """The erasure after a page.
+
+    >>> from uuid import UUID
+    >>> it = UUID(int=1)
+    >>> one = Erasure(
+    ...     it,
+    ...     it,
+    ...     it,
+    ...     "a",
+    ...     b"",
+    ...     3,
+    ...     False,
+    ...     False,
+    ...     ErasureStatus.RUNNING,
+    ...     "",
+    ...     "",
+    ...     0,
+    ...     0,
+    ...     surface=len(SURFACES) - 1,
+    ... )
+    >>> moved(one, Found(("7",), {"audit_log": 1}, {}), 5).after
+    ('7',)
+    >>> over = moved(one, Found(None, {}, {"audit_log": 2}), 5)
+    >>> over.status, over.kept, over.ended_at, over.passes
+    (<ErasureStatus.DONE: 'done'>, {'audit_log': 2}, 5, 1)
+    >>> moved(one, Found(None, {}, {}, waits=1), 5).status
+    <ErasureStatus.WAITING: 'waiting'>
+    >>> moved(replace(one, dry_run=True), Found(None, {}, {}, waits=1), 5).status
+    <ErasureStatus.DONE: 'done'>
+    """
+    if erasure.surface == 0 and not erasure.after:
+        # A new pass: what stays and what waits is counted again. What is gone is not found twice.
+        erasure = replace(erasure, kept={}, waits=0)
+    erasure = replace(
+        erasure,
+        status=ErasureStatus.RUNNING,
+        updated_at=now,
+        erased=_sum(erasure.erased, found.erased),
+        kept=_sum(erasure.kept, found.kept),
+        waits=erasure.waits + found.waits,
+    )
+    if found.last is not None:
+        return replace(erasure, after=found.last)
+    if erasure.surface + 1 < len(SURFACES):
+        return replace(erasure, surface=erasure.surface + 1, after=())
+    ended = replace(erasure, surface=0, after=(), passes=erasure.passes + 1)
+    if erasure.waits and not erasure.dry_run:
+        return replace(ended, status=ErasureStatus.WAITING)
+    return replace(ended, status=ErasureStatus.DONE, ended_at=now)
+
+
+def is_due(erasure: Erasure, now: int) -> bool:
+    """Whether the next page may be looked at.
+
+    >>> from uuid import UUID
+    >>> it = UUID(int=1)
+    >>> one = Erasure(it, it, it, "a", b"", 3, False, False, ErasureStatus.WAITING, "", "", 0, 0)
+    >>> is_due(one, WAIT_MS - 1), is_due(one, WAIT_MS)
+    (False, True)
+    """
+    if erasure.status is ErasureStatus.WAITING:
+        return erasure.updated_at + WAIT_MS <= now
+    return erasure.status is ErasureStatus.RUNNING
+
+
+def stopped(erasure: Erasure, now: int) -> Erasure:
+    """The erasure after somebody has stopped it; one that is over stays as it is."""
+    if erasure.status in OVER:
+        return erasure
+    return replace(erasure, status=ErasureStatus.STOPPED, updated_at=now, ended_at=now)
+
+
+def _sum(one: Mapping[str, int], other: Mapping[str, int]) -> Mapping[str, int]:
+    return dict(Counter(one) + Counter(other))
