@@ -9,7 +9,7 @@ import msgspec
 import trio
 
 from sexton_runner.providers.base import Usage as TokenCounts
-from sexton_runner.timing import Clock
+from sexton_runner.timing import LEASE_SAFETY_S, Clock
 from sexton_runner.wire import Lease
 
 
@@ -148,13 +148,16 @@ class Usage:
 class LiveLease:
     """A lease that a task of this runner works on.
 
-    ``deadline`` is on our own clock, never later than the database's.
+    ``deadline`` is on our own clock, never later than the database's. It counts from ``granted``, the
+    earliest time on that clock at which the lease can have been granted; from now where a server is silent.
     """
 
-    def __init__(self, lease: Lease, clock: Clock, term_s: float, reason: str = "") -> None:
+    def __init__(
+        self, lease: Lease, clock: Clock, term_s: float, reason: str = "", *, granted: float | None = None
+    ) -> None:
         self.lease = lease
         self.usage = Usage(clock, understood=frozenset(lease.policy.understands))
-        self.deadline = clock() + term_s
+        self.deadline = clock() + term_s if granted is None else granted + term_s - LEASE_SAFETY_S
         self.scope = trio.CancelScope()
         self.halted: Halt | None = None
         self.reason = reason

@@ -119,9 +119,10 @@ class Runner:
         while self.phase is Phase.WORKING and (free := self._slots - len(self._live)) > 0:
             with trio.CancelScope() as self._poll_scope:
                 try:
+                    asked = self._clock()
                     polled = await self._poll(min(free, MAX_LEASES_PER_POLL))
                     attempt = 0
-                    self._take(polled, runs)
+                    self._take(polled, runs, asked)
                 except Unavailable as fault:
                     luck = self._rng.random()
                     await trio.sleep(fault.retry_after_s or backoff(attempt, luck, self._timing))
@@ -144,7 +145,9 @@ class Runner:
             )
         return polled
 
-    def _take(self, polled: Polled, runs: trio.Nursery) -> None:
+    def _take(self, polled: Polled, runs: trio.Nursery, asked: float) -> None:
+        now = self._clock()
+        granted = polled.granted(asked, now)
         self._cancel(polled.cancelled_lease_ids)
         for raw in polled.leases:
             try:
@@ -154,7 +157,9 @@ class Runner:
                 self._give_back_unread(raw, runs, str(fault))
                 continue
             if lease.lease_id not in self._live:
-                live = LiveLease(lease, self._clock, self._timing.lease_term_s)
+                live = LiveLease(lease, self._clock, self._timing.lease_term_s, granted=granted)
+                if live.deadline <= now:
+                    live.halt(Halt.LOST, "the lease came after its term")
                 self._live[lease.lease_id] = live
                 log.info(
                     "lease_taken",

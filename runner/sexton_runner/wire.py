@@ -170,6 +170,22 @@ class Polled(msgspec.Struct, frozen=True):
     leases: list[msgspec.Raw] = []
     cancelled_lease_ids: list[str] = []
     retry_after_ms: int | None = 0
+    waited_ms: int | None = None
+    """How long after the poll had come the leases were granted, at least; None: the server does not tell."""
+
+    def granted(self, asked: float, now: float) -> float | None:
+        """The earliest time, on the clock of ``asked`` and ``now``, at which a lease can have been granted.
+
+        The poll came to the server after it was asked, so a slow answer makes the time no later.
+
+        >>> Polled(waited_ms=2_000).granted(asked=10.0, now=13.0)
+        12.0
+        >>> Polled(waited_ms=2_000).granted(asked=10.0, now=70.0), Polled(waited_ms=9_000).granted(10.0, 13.0)
+        (12.0, 13.0)
+        >>> Polled().granted(10.0, 13.0) is None
+        True
+        """
+        return None if self.waited_ms is None else min(now, asked + max(0, self.waited_ms) / 1000)
 
 
 class LeaseName(msgspec.Struct, frozen=True):

@@ -6,12 +6,14 @@ from uuid import UUID
 import httpx2
 import msgspec
 import pytest
+import trio
 
 from sexton_engine import TreeNode
 from sexton_http.bodies.lease_payload import LeaseEvent, LeaseHanded, LeasePolicy
 from sexton_http.bodies.memories import CONTENT_BYTES
 from sexton_http.routes.reports import CUT_MARK, TEXT_CHARS
 from tests.worlds.http import HttpWorld
+from tests.worlds.http_agents import steer
 
 USAGE = {"input_tokens": 10, "cached_input_tokens": 0, "output_tokens": 5}
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
@@ -74,6 +76,29 @@ async def test_a_poll_that_waits_for_nothing_is_told_when_to_come_again(world: H
     for wait_ms, again in ((0, 1000), (20, 980)):
         answer = await world.post("/v1/runners/me/leases", {"wait_ms": wait_ms}, token)
         assert (answer.json()["lease"], answer.json()["retry_after_ms"]) == (None, again)
+
+
+async def test_a_poll_says_how_long_it_waited_for_its_first_lease(world: HttpWorld) -> None:
+    zombie = await world.install()
+    token = await world.enrol()
+    answers: list[dict[str, Any]] = []
+    asked = trio.current_time()
+    async with trio.open_nursery() as nursery:
+
+        async def work() -> None:
+            answer = await world.post("/v1/runners/me/leases", {"wait_ms": 20_000}, token)
+            answers.append(answer.json())
+
+        nursery.start_soon(work)
+        await trio.sleep(0.3)
+        sent = trio.current_time()
+        await steer(world, zombie)
+
+    [answer] = answers
+    assert len(answer["leases"]) == 1
+    # The grant came after the message; the poll came a little after it was asked.
+    assert 0 < answer["waited_ms"] / 1000 <= trio.current_time() - asked
+    assert answer["waited_ms"] / 1000 > (sent - asked) / 2
 
 
 async def test_the_first_heartbeat_after_a_cancel_names_the_lease(world: HttpWorld) -> None:

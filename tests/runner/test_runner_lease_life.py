@@ -338,12 +338,23 @@ async def test_a_lease_that_comes_when_the_runner_is_leaving_is_given_back_unbeg
         plane.leases[late["lease_id"]] = "live"
         runner.drain("a signal")
         async with trio.open_nursery() as nursery:
-            runner._take(Polled(leases=[msgspec.Raw(orjson.dumps(late))]), nursery)
+            runner._take(Polled(leases=[msgspec.Raw(orjson.dumps(late))]), nursery, runner._clock())
 
     assert [(lease_id, body.reason) for lease_id, body in plane.of("release")] == [
         (late["lease_id"], "drain")
     ]
     assert plane.of("report") == []
+
+
+async def test_a_lease_that_comes_after_its_term_is_not_begun(tmp_path: Path) -> None:
+    async with open_plane() as plane, running(settings_for(plane, tmp_path)) as runner:
+        late = make_lease(HELLO)
+        polled = Polled(leases=[msgspec.Raw(orjson.dumps(late))], waited_ms=2_000)
+        async with trio.open_nursery() as nursery:
+            runner._take(polled, nursery, runner._clock() - 32)
+
+    assert plane.of("report") == []
+    assert plane.of("renew") == []
 
 
 async def test_a_whole_number_of_any_size_reaches_the_command_to_its_last_digit(tmp_path: Path) -> None:

@@ -53,9 +53,9 @@ class ScriptedPlane(ControlPlane):
         return [self._script.answer(lease_id) for lease_id in lease_ids]
 
 
-def live_lease() -> LiveLease:
+def live_lease(granted: float | None = None) -> LiveLease:
     lease = msgspec.convert(make_lease("```sh\ntrue\n```"), Lease)
-    return LiveLease(lease, trio.current_time, TIMING.lease_term_s)
+    return LiveLease(lease, trio.current_time, TIMING.lease_term_s, granted=granted)
 
 
 @asynccontextmanager
@@ -150,6 +150,19 @@ async def test_the_term_is_counted_from_before_the_call_was_sent(autojump_clock:
     sent = script.calls[0][0]
 
     assert live.deadline == pytest.approx(sent + 29.0)
+
+
+async def test_a_lease_whose_answer_was_long_on_its_way_is_renewed_within_what_is_left(
+    autojump_clock: MockClock,
+) -> None:
+    script, live = Script(), live_lease(granted=trio.current_time() - 25)
+    began = trio.current_time()
+    async with renewing(script) as renewer:
+        renewer.add(live)
+        await trio.sleep(3.9)
+
+    assert script.calls[0][0] - began == pytest.approx(2.0)
+    assert live.halted is None
 
 
 async def test_a_call_that_hangs_is_given_up_and_made_again(autojump_clock: MockClock) -> None:

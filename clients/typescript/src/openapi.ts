@@ -4490,6 +4490,7 @@ export interface components {
             /** Format: uuid */
             request_id: string;
             retry_after_ms: number;
+            waited_ms: number;
         };
         /** @description Leases that have about the same time left. */
         LeaseSlack: {

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
+import trio
 
 from sexton_actors.lease.handover.deliver import deliver
 from sexton_actors.protocol.runner import Beat, Heartbeat, Leases, Poll
@@ -114,6 +115,7 @@ class LeasesGiven(Shape):
     leases: list[Any]
     retry_after_ms: int
     cancelled_lease_ids: tuple[UUID, ...] = ()
+    waited_ms: int = 0
 
 
 class LeasesAnswer(Shape):
@@ -123,6 +125,9 @@ class LeasesAnswer(Shape):
     retry_after_ms: int
     cancelled_lease_ids: tuple[UUID, ...]
     """Leases that the runner holds and is to stop: a poll that waits ends to say so."""
+    waited_ms: int
+    """How long after the poll had come the first lease was granted, at least. Count its term from when the
+    poll was sent, and this, so that an answer that is long on its way makes no term longer."""
 
 
 @operation(
@@ -246,6 +251,7 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
     ctx, body = call.ctx, call.body
     message = Poll(body.max, body.wait_ms)
     timeout = body.wait_ms / 1000 + SLACK_S
+    began = trio.current_time()
     ask = partial(ctx.system.ask, "runner", call.host.runner.id, message, timeout=timeout)
     reply: Leases | Refusal | None
     if body.wait_ms:
@@ -262,4 +268,8 @@ async def poll_leases(call: Call[LeasePoll, NoQuery]) -> LeasesGiven | Refusal:
             if not leases and not cancelled:
                 # Who did not wait is not to ask again and again without a pause.
                 retry_after_ms = max(retry_after_ms, EMPTY_RETRY_MS - body.wait_ms)
-            return LeasesGiven(leases[0] if leases else None, leases, retry_after_ms, cancelled)
+            first = min((grant.lease.granted_at for grant in grants), default=None)
+            taken_s = trio.current_time() - began
+            waited_ms = 0 if first is None else int(taken_s * 1000) - (ctx.world.now_ms() - first)
+            lease = leases[0] if leases else None
+            return LeasesGiven(lease, leases, retry_after_ms, cancelled, max(0, waited_ms))

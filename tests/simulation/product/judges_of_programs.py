@@ -13,8 +13,8 @@ MAILS_MAX: Final = 500
 ACTORS_MAX: Final = 150
 DEADLINES_MAX: Final = 1_000
 CONNECTIONS_MAX: Final = 200
-LOOKS_MAX: Final = 10
-"""One that was frozen takes a moment to notice, and one that was handed its lease late counts from then."""
+LOOKS_MAX: Final = 2
+"""One that was frozen takes a moment to notice."""
 
 
 def _of_live_servers(record: Record) -> Iterator[tuple[Process, ActorSystem]]:

@@ -2523,6 +2523,7 @@ class LeasesAnswer(Model, frozen=True, kw_only=True):
     leases: list[LeaseHanded]
     retry_after_ms: int
     cancelled_lease_ids: list[str]
+    waited_ms: int
     request_id: str
 
 
