@@ -206,6 +206,11 @@ def _census(census: Census, now: int) -> Iterator[Metric]:
     )
     yield _plain("gates_pending", "Approvals that wait for a person", census.gates)
     yield _plain("oldest_gate_age_seconds", "Wait of the oldest of them", _age_s(census.oldest_gate_at, now))
+    yield _plain(
+        "backup_last_success_timestamp_seconds",
+        "When the last backup was made; 0: none is known",
+        (census.last_backup_at or 0) / 1000,
+    )
     yield from _demand(census.demand)
     runners: Values = {(str(g.liveness), str(g.admin_state)): float(g.runners) for g in census.runners}
     slots: Values = {(str(g.liveness), str(g.admin_state)): float(g.slots) for g in census.runners}

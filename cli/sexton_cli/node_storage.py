@@ -138,6 +138,7 @@ async def _database(
         progress("connecting to the database")
         return None, settings.database_url
     server = {"max_connections": str(max(EMBEDDED_CONNECTIONS, settings.connections_needed))}
-    embedded = open_embedded_server(EmbeddedSettings(settings.data, server), progress=progress)
+    ours = EmbeddedSettings(settings.data, server, wal_archive=settings.wal_archive)
+    embedded = open_embedded_server(ours, progress=progress)
     database = await stack.enter_async_context(embedded)
     return database, database.dsn

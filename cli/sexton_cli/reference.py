@@ -21,6 +21,8 @@ VARIABLES: Final = (
     ("SEXTON_BASE_URL", "As `--base-url`."),
     ("SEXTON_TOKEN", "As `--token`, and out of sight of others on the machine."),
     ("SEXTON_WORKSPACE", "As `--workspace`."),
+    ("SEXTON_BACKUPS", "As `--to` of `sexton backup`, and as `--from` of what reads backups."),
+    ("SEXTON_BACKUP_RECIPIENT", "As `--recipient` of `sexton backup`."),
     ("XDG_CONFIG_HOME", "The folder in which `sexton/credentials.json` is kept, instead of `~/.config`."),
     ("BROWSER", "The program in which `sexton login` opens the approval page."),
     ("NO_COLOR", "Say it without bold letters and colours."),

@@ -49,6 +49,8 @@ class NodeSettings:
     """Processes that serve; more than one have a parent that keeps them."""
     look_every_s: float = LOOK_EVERY_S
     """How often this node looks for what others did and could not tell it."""
+    wal_archive: Path | None = None
+    """A folder that gets the write-ahead log of the embedded database; None: it is not kept."""
     migrate: bool = True
     """Whether a start brings the schema up to date; False: one that is not ends the start."""
     queue_bounds: QueueBounds = field(default_factory=QueueBounds)

@@ -55,6 +55,12 @@ class NotAllowed(MigrationFailed):
     way_out = "Run 'sexton migrate' as a role that owns the schema, and grant this one the use of the tables"
 
 
+class RestoreUnfinished(MigrationFailed):
+    """The rows of a backup were being restored when it stopped."""
+
+    way_out = "Drop the database, create it again, and run 'sexton restore' again"
+
+
 class SchemaBehind(MigrationFailed):
     """Migrations have not run, and were not asked for."""
 

@@ -48,3 +48,7 @@ EVENTS_COUNTED = 1_000_000
 """The events that are counted before a bulk job; of more, nobody is told how many."""
 HOURS_KEEP = 48
 """Hours of which the failures of a group are counted one by one."""
+RESTORE_MARK = "sexton_restore_unfinished"
+"""A table that is there while rows are restored: no server starts on such a database."""
+LAST_BACKUP = "last_backup"
+"""The setting that says when the last backup was made; Unix ms, as text."""

@@ -77,6 +77,12 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="Bring the schema up to date, or start only where it is.",
             ),
             click.option(
+                "--wal-archive",
+                type=FOLDER,
+                envvar="SEXTON_WAL_ARCHIVE",
+                help="Folder for the embedded database's write-ahead log, to restore any moment.",
+            ),
+            click.option(
                 "--public-url",
                 envvar="SEXTON_PUBLIC_URL",
                 help="The address that links to this server start with.",

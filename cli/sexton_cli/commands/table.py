@@ -261,6 +261,9 @@ NOUNS: Final[Verbs] = {
         "Show the actors of a server and what one handles; restart or stop it; for platform admins.",
     ),
     "audit": Entry("audit:audit", "Show, export and verify the log of who changed what; for admins."),
+    "backup": Entry(
+        "backup:backup", "Back a serving database and its keys up; verify, list, prune and restore backups."
+    ),
     "vault": Entry("vault:vault", "Look after the master keys; for platform admins."),
     "completion": Entry(
         "completion:completion", "Print the script that has a shell complete commands, options and names."
@@ -273,6 +276,7 @@ SHORT_FORMS: Final[Mapping[str, tuple[str, str]]] = {
     "up": ("server", "up"),
     "serve": ("server", "serve"),
     "migrate": ("server", "migrate"),
+    "restore": ("backup", "restore"),
     "demo": ("server", "demo"),
     "practice": ("server", "practice"),
     "sign-in-link": ("auth", "link"),
@@ -302,6 +306,13 @@ SHORT_FORMS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """What a word alone stands for: a noun and its verb."""
 
+BACKUP: Final[Verbs] = {
+    "create": Entry(
+        "backup_create:create", "Back up the database of a data folder, or your own, while it serves."
+    ),
+    "restore": Entry("backup_restore:restore", "Restore a backup into an empty folder or an empty database."),
+}
+
 VERBS: Final[Mapping[str, Verbs]] = {
     "server": SERVER,
     "auth": AUTH,
@@ -316,6 +327,7 @@ VERBS: Final[Mapping[str, Verbs]] = {
     "fleet": FLEET,
     "actor": ACTOR,
     "assistant": ASSISTANT,
+    "backup": BACKUP,
 }
 """The verbs of nouns that stand in modules of their own."""
 

@@ -22,6 +22,7 @@ from sexton_storage.embedded.processes import wait_process
 from sexton_storage.embedded.programs import Programs, find_programs
 from sexton_storage.embedded.remains import clear_remains
 from sexton_storage.embedded.roles import DATABASE, ROLE, as_superuser
+from sexton_storage.embedded.wal_archive import archive_settings, prepare_archive
 from sexton_storage.startup import ConnectFailed
 
 SOCKET_FOLDER_LIMIT = 90
@@ -30,6 +31,8 @@ READY_POLL_S = 0.005
 SLOW_START_S = 2.0
 """A start that takes longer is most likely recovering, which may take minutes; the user is told."""
 RESTART_FIRST_S, RESTART_MAX_S = 0.1, 5.0
+RESTORING = "restoring"
+"""The folder of a restore that has not ended, in the data directory that it is for."""
 START_ATTEMPTS = 3
 """Starts that may fail in a row; what is wrong for good is then said, not tried for long."""
 STOP_S, QUIT_S = 30.0, 5.0
@@ -65,6 +68,11 @@ class EmbeddedSettings:
     """PostgreSQL's own settings, over ours."""
     start_s: float = 900.0
     """How long a start may take; recovery after a crash is part of it."""
+    start_attempts: int = START_ATTEMPTS
+    wal_archive: Path | None = None
+    """A folder that gets the write-ahead log; None: it is not kept."""
+    reads: tuple[Path, ...] = ()
+    """Folders beside its own that the server has to see."""
 
 
 class EmbeddedServer:
@@ -79,6 +87,7 @@ class EmbeddedServer:
         self.base = settings.base.resolve()
         self.data = self.base / "postgres"
         self.sockets = _socket_folder(self.base)
+        self._archive = None if settings.wal_archive is None else settings.wal_archive.resolve()
         self.restarts = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = False
@@ -106,7 +115,9 @@ class EmbeddedServer:
         """Bring the server up over whatever the last one left. Raises ConnectFailed."""
         self._prepare_folders()
         await make_cluster(self._programs, self.data, self._progress)
-        for attempt in range(START_ATTEMPTS):
+        if self._archive is not None:
+            prepare_archive(self._archive, self.data, self._programs.account)
+        for attempt in range(self._settings.start_attempts):
             await clear_remains(self.data, self.sockets, self._progress)
             await take_over(self._programs, self.data, self._progress)
             if await self._start_once():
@@ -134,6 +145,7 @@ class EmbeddedServer:
         options = _SETTINGS | {
             "unix_socket_directories": str(self.sockets),
             "log_directory": str(self.base / "log"),
+            **({} if self._archive is None else archive_settings(self._archive)),
             **self._settings.server,
         }
         args = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
@@ -143,11 +155,14 @@ class EmbeddedServer:
                 "-D",
                 str(self.data),
                 *args,
-                within=(self.data, self.sockets, self.base / "log"),
+                within=(self.data, self.sockets, self.base / "log", *self._folders_beside()),
                 stdin=subprocess.DEVNULL,
                 output=output,
             )
         return await self._wait_ready(self._process)
+
+    def _folders_beside(self) -> tuple[Path, ...]:
+        return (*self._settings.reads, *(() if self._archive is None else (self._archive,)))
 
     async def _wait_ready(self, process: "subprocess.Popen[bytes]") -> bool:
         told = False
@@ -243,6 +258,10 @@ async def open_embedded_server(
     ``progress`` is told, in a few words, what takes long. Raises AlreadyOwned and ConnectFailed.
     """
     with owned(settings.base):
+        if (settings.base / RESTORING).exists():
+            raise ConnectFailed(
+                f"a restore into {settings.base} has not ended: run 'sexton restore' again, or remove it"
+            )
         data = settings.base.resolve() / "postgres"
         programs = find_programs(os.environ, euid=os.geteuid(), data=data)
         server = EmbeddedServer(programs, settings, progress)

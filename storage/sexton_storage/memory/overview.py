@@ -28,7 +28,7 @@ from sexton_storage.records.leases import Lease, LeaseStatus
 from sexton_storage.records.runners import AdminState, Runner
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, waits_for_credit
-from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
+from sexton_storage.terms import CHANGES_KEEP_MS, LAST_BACKUP, ONLINE_MS
 
 
 class MemoryFleet(MemoryStore):
@@ -108,6 +108,7 @@ class MemoryFleet(MemoryStore):
                 default=None,
             ),
             demand=tuple(self._demand(received[:DEMAND_CAP])),
+            last_backup_at=None if (backup := tables.settings.get(LAST_BACKUP)) is None else int(backup),
         )
 
     def _demand(self, received: Sequence[Event]) -> Iterator[LabelDemand]:

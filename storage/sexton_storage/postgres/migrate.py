@@ -15,7 +15,8 @@ from sexton_storage.postgres.schema.locks import StepLocks, measured_locks
 from sexton_storage.postgres.schema.patience import LOCK_MS, TRIES, pause_s
 from sexton_storage.postgres.schema.steps import Migration, Statement
 from sexton_storage.schema_plan import PlannedLock, PlannedStep, SchemaPlan
-from sexton_storage.startup import DatabaseNewer, MigrationFailed, NotAllowed, SchemaBehind
+from sexton_storage.startup import DatabaseNewer, MigrationFailed, NotAllowed, RestoreUnfinished, SchemaBehind
+from sexton_storage.terms import RESTORE_MARK
 
 LOCK_KEY = 0x5E870A
 """Advisory lock that one starting server holds while it migrates."""
@@ -131,6 +132,8 @@ async def _rows(connection: Connection, table: str) -> int:
 
 async def _done(connection: Connection) -> list[Ran] | None:
     """What ran on this database, in order; None when nothing ever did."""
+    if await connection.fetchval("SELECT to_regclass($1)", RESTORE_MARK) is not None:
+        raise RestoreUnfinished("a restore into this database has not ended")
     if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
         return None
     try:

@@ -97,6 +97,8 @@ class Census(msgspec.Struct, frozen=True):
     """When the schedule that is latest should have fired; None when none is due."""
     demand: tuple[LabelDemand, ...] = ()
     """By labels. Other sets than those of None are as few as what runners were enrolled with allows."""
+    last_backup_at: int | None = None
+    """When the last backup was made; None: nobody has told of any."""
 
 
 class Waiting(msgspec.Struct, frozen=True):

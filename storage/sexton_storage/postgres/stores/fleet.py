@@ -24,7 +24,7 @@ from sexton_storage.records.fleet import (
 )
 from sexton_storage.records.insights import SLACK_BAND_MS, SLACK_CAP, SlackBand
 from sexton_storage.records.runners import AdminState
-from sexton_storage.terms import CHANGES_KEEP_MS, ONLINE_MS
+from sexton_storage.terms import CHANGES_KEEP_MS, LAST_BACKUP, ONLINE_MS
 
 # Each part comes off its own index, newest first, and no further than the page.
 HISTORY = """
@@ -145,6 +145,7 @@ class PostgresFleet(PostgresStore):
             row = await connection.fetchrow(COUNTS, COUNT_CAP, LOOKED_AT)
             groups = await connection.fetch(_RUNNERS, ONLINE_MS)
             demand = await connection.fetch(DEMAND, DEMAND_CAP)
+            backup = await connection.fetchval("SELECT value FROM settings WHERE name = $1", LAST_BACKUP)
             if row is None:
                 raise LookupError("a statement without a condition gave no row")
             at, queued, oldest, leases, gates, gate_at, blocked, exhausted, cron_at = row
@@ -154,7 +155,18 @@ class PostgresFleet(PostgresStore):
                 for tags, events, slots in demand
             )
             return Census(
-                at, queued, oldest, leases, gates, gate_at, runners, blocked, exhausted, cron_at, wanted
+                at,
+                queued,
+                oldest,
+                leases,
+                gates,
+                gate_at,
+                runners,
+                blocked,
+                exhausted,
+                cron_at,
+                wanted,
+                None if backup is None else int(backup),
             )
 
         return await self._database.read(work)
