@@ -28,6 +28,8 @@ KEEPALIVES: Final = 1
 _COMMON: Final[Mapping[str, str]] = {
     "jit": "off",
     "timezone": "UTC",
+    # A commit that a standby may not have is told as a warning.
+    "client_min_messages": "warning",
     "idle_in_transaction_session_timeout": str(STALL_MS),
     # Of no effect on a Unix socket.
     "tcp_keepalives_idle": str(KEEPALIVE_IDLE_S),

@@ -1,6 +1,6 @@
 """One connection to PostgreSQL, and what its errors mean."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from enum import Enum
 from typing import Any, Protocol
@@ -27,6 +27,55 @@ class Connection(Protocol):
     def is_closed(self) -> bool: ...
     def get_server_pid(self) -> int: ...
     def get_server_version(self) -> Any: ...
+    def add_log_listener(self, callback: Callable[[Any, Any], None]) -> None: ...
+    def remove_log_listener(self, callback: Callable[[Any, Any], None]) -> None: ...
+
+
+class NotConfirmed(asyncpg.InterfaceError):  # type: ignore[misc] # asyncpg is not typed
+    """The server said that a commit succeeded, and warned that its standby may not have it."""
+
+
+class CommitWarnings:
+    """Hears what a server adds to its word that a commit succeeded.
+
+    A commit that waits for a synchronous standby and is cancelled meanwhile succeeds: the server only warns
+    that the standby may not have it, and a fail-over may lose it.
+    """
+
+    def __init__(self) -> None:
+        self._heard: str | None = None
+
+    def listen(self, connection: Connection) -> None:
+        connection.add_log_listener(self._hear)
+
+    def leave(self, connection: Connection) -> None:
+        with suppress(asyncpg.InterfaceError):
+            connection.remove_log_listener(self._hear)
+
+    def forget(self) -> None:
+        self._heard = None
+
+    def check(self) -> None:
+        """Raise NotConfirmed if there was a warning since the last ``forget``."""
+        if self._heard is not None:
+            raise NotConfirmed(self._heard)
+
+    def _hear(self, _: object, message: Any) -> None:
+        # The words of the message depend on the server's language; that it is a warning does not.
+        if (message.severity_en or message.severity) == "WARNING":
+            self._heard = str(message.message)
+
+
+async def confirmed(connection: Connection, query: str, *args: object) -> Any:
+    """Run a statement that commits, and give its value. Raises NotConfirmed if the server warned."""
+    warnings = CommitWarnings()
+    warnings.listen(connection)
+    try:
+        value = await connection.fetchval(query, *args)
+        warnings.check()
+    finally:
+        warnings.leave(connection)
+    return value
 
 
 class Failure(Enum):
@@ -51,6 +100,7 @@ FAULTS = (
 _LOST = (
     OSError,
     TimeoutError,
+    NotConfirmed,
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,

@@ -18,6 +18,7 @@ from sexton_storage.postgres.connections.connection import (
     FAULTS,
     Connection,
     Failure,
+    confirmed,
     failure_of,
     hang_up,
     is_gone,
@@ -41,6 +42,7 @@ LONG_S = 300.0
 """How long the longest of all transactions may take before it is given up."""
 HEALTHY_S = 1.0
 MARK = "INSERT INTO commit_marks (id, at) VALUES ($1, sexton_now_ms())"
+_CONFIRM = "UPDATE commit_marks SET at = at WHERE id = $1"
 
 
 class Pool(Protocol):
@@ -286,7 +288,7 @@ class _Attempt(Generic[R]):
                 await connection.execute("ROLLBACK")
             raise
         try:
-            await connection.execute("COMMIT")
+            await confirmed(connection, "COMMIT")
         except FAULTS as error:
             if failure_of(error, connection) is Failure.LOST:
                 hang_up(connection)
@@ -299,7 +301,12 @@ class _Attempt(Generic[R]):
         await connection.execute("BEGIN")
         new = await connection.fetchval(f"{MARK} ON CONFLICT DO NOTHING RETURNING id", self._mark)
         await connection.execute("ROLLBACK")
-        return new is None
+        if new is not None:
+            return False
+        # It is visible here, which does not mean that a synchronous standby has it: the commit's wait may
+        # have been cut off. The log of writes is sent in order: when a later write is there, so is this one.
+        await confirmed(connection, _CONFIRM, self._mark)
+        return True
 
 
 def _attributed(work: Work[R], entry: str) -> Work[R]:

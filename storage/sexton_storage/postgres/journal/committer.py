@@ -13,7 +13,12 @@ import asyncpg
 from sexton_storage.clock import NodeClock, monotonic_ms
 from sexton_storage.errors import RowRefused, StorageUnavailable
 from sexton_storage.postgres.connections.bounds import GIVE_UP_S
-from sexton_storage.postgres.connections.connection import Connection, Failure, failure_of
+from sexton_storage.postgres.connections.connection import (
+    CommitWarnings,
+    Connection,
+    Failure,
+    failure_of,
+)
 from sexton_storage.postgres.connections.dial import FORGET_PLANS
 from sexton_storage.postgres.connections.outage import Part, one_line
 from sexton_storage.postgres.connections.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
@@ -33,7 +38,9 @@ MAX_TRANSIENT = 8
 # The old backend may still be at work on a transaction whose connection we lost: its lock on the lane's row
 # is waited for, and then the row holds the number of the last batch that committed. (A transaction id would
 # not do: after a crash the id of a transaction that was lost can be given to another, which commits.)
-_SETTLE = "SELECT batch FROM journal_lanes WHERE id = $1 FOR UPDATE"
+# That the row is visible does not mean that a synchronous standby has it: the commit's wait may have been cut
+# off. So the look is a write, whose own commit waits for the standby: the log of writes is sent in order.
+_SETTLE = "UPDATE journal_lanes SET at = at WHERE id = $1 RETURNING batch"
 _CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8"
 log = logging.getLogger("sexton.storage")
 
@@ -125,6 +132,7 @@ class Committer:
         self._settings = settings
         self._on_pause = on_pause
         self._connection: Connection | None = None
+        self._warnings = CommitWarnings()
         self._numbers = count(1)
         self._committing = False
         self._renews_at_once = False
@@ -211,6 +219,7 @@ class Committer:
 
     async def _attempt(self, mark: BatchMark, batch: Batch, lock_ms: int | None) -> None:
         self._committing = False
+        self._warnings.forget()
         started = monotonic_ms()
         async with asyncio.timeout(GIVE_UP_S):
             connection = await self._ready()
@@ -226,6 +235,7 @@ class Committer:
                 await batch.run(connection)
                 self._committing = True
                 await connection.execute("COMMIT")
+            self._warnings.check()
         self.tally.batches += 1
         self.tally.writes += len(batch.answers)
         self.tally.largest_batch = max(self.tally.largest_batch, len(batch.answers))
@@ -237,6 +247,7 @@ class Committer:
     async def _ready(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
             self._connection = await self._connect()
+            self._warnings.listen(self._connection)
             await self._connection.execute(PREPARE)
             self._renews_at_once = await _can_make(self._connection, RENEW_FUNCTION)
         return self._connection
@@ -266,7 +277,9 @@ class Committer:
             try:
                 async with asyncio.timeout(GIVE_UP_S):
                     connection = await self._ready()
+                    self._warnings.forget()
                     committed = bool(await connection.fetchval(_SETTLE, mark.lane_id) == mark.number)
+                    self._warnings.check()
                     if committed:
                         await batch.recall(connection)
             except Exception as error:  # noqa: BLE001 - asked until there is an answer
