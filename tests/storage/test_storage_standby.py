@@ -136,6 +136,7 @@ async def test_nothing_acknowledged_is_lost_when_the_standby_takes_over(
         f" {max(0, writers.credited - credited)} of {writers.credited} credits, longest gap"
         f" {writers.longest_s:.1f} s, errors {dict(writers.errors)}\n"
     )
+
     assert kept == len(writers.appended)
     # One that was not acknowledged may have been kept.
     assert writers.credited <= credited <= writers.credited + sum(writers.errors.values())

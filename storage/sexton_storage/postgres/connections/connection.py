@@ -66,16 +66,15 @@ class CommitWarnings:
             self._heard = str(message.message)
 
 
-async def confirmed(connection: Connection, query: str, *args: object) -> Any:
-    """Run a statement that commits, and give its value. Raises NotConfirmed if the server warned."""
+async def confirmed(connection: Connection, query: str, *args: object) -> None:
+    """Run a statement that commits. Raises NotConfirmed if the server warned."""
     warnings = CommitWarnings()
     warnings.listen(connection)
     try:
-        value = await connection.fetchval(query, *args)
+        await connection.execute(query, *args)
         warnings.check()
     finally:
         warnings.leave(connection)
-    return value
 
 
 class Failure(Enum):

@@ -51,6 +51,12 @@ FORGET_PLANS = "DISCARD PLANS"
 _LANE_TYPES = "SELECT $1::int[], $2::bigint[], $3::uuid[], $4::text[], $5::bytea[], $6::bool[]"
 
 
+# Each promotion begins a timeline, whose number begins the names of the files of the log of writes.
+_TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
+_latest_timelines: dict[str, int] = {}
+"""By address, the highest that a host was on: one that is on a lower is a primary that was replaced."""
+
+
 class NoServer(ConnectionError):
     """None of the hosts took the connection; the text has a word about each."""
 
@@ -109,7 +115,7 @@ async def _first_of(dsn: str, hosts: Sequence[Host], timeout_s: float, name: str
             for task in done:
                 host = waiting.pop(task)
                 try:
-                    return task.result()
+                    return await _of_latest_timeline(dsn, task.result(), timeout_s)
                 except FAULTS as error:
                     said.append(f"{host}: {error or type(error).__name__}")
     finally:
@@ -118,6 +124,25 @@ async def _first_of(dsn: str, hosts: Sequence[Host], timeout_s: float, name: str
             task.add_done_callback(_discard)
             task.cancel()
     raise NoServer("; ".join(said))
+
+
+async def _of_latest_timeline(dsn: str, connection: Connection, timeout_s: float) -> Connection:
+    """Give the connection unless its host was replaced. Raises NoServer.
+
+    A primary that stood still while a standby was promoted takes connections and writes when it goes on.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            timeline = int(await connection.fetchval(_TIMELINE), 16)
+    except BaseException:
+        connection.terminate()
+        raise
+    latest = _latest_timelines.get(dsn, 0)
+    if timeline < latest:
+        connection.terminate()
+        raise NoServer(f"it is an old primary, on timeline {timeline}: another is on {latest}")
+    _latest_timelines[dsn] = timeline
+    return connection
 
 
 def _discard(task: "asyncio.Task[Connection]") -> None:
