@@ -14,7 +14,7 @@ import trio
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.writes import AppendEvent
-from tests.thorough import amount
+from tests.thorough import THOROUGH, amount
 from tests.worlds.storage import StorageWorld, metered
 from tests.worlds.synchronous_pair import SynchronousPair, open_synchronous_pair
 
@@ -108,7 +108,13 @@ class Writers:
                 await trio.sleep(0.01)
 
 
-@pytest.mark.parametrize("how", ["killed", "frozen"])
+FROZEN = pytest.param(
+    "frozen",
+    marks=pytest.mark.skipif(not THOROUGH, reason="in make test-thorough: it waits for the frozen primary"),
+)
+
+
+@pytest.mark.parametrize("how", ["killed", FROZEN])
 async def test_nothing_acknowledged_is_lost_when_the_standby_takes_over(
     pair: SynchronousPair, storage: PostgresStorage, how: str
 ) -> None:
