@@ -95,6 +95,7 @@ async def test_a_poll_says_how_long_it_waited_for_its_first_lease(world: HttpWor
         await steer(world, zombie)
 
     [answer] = answers
+
     assert len(answer["leases"]) == 1
     # The grant came after the message; the poll came a little after it was asked.
     assert 0 < answer["waited_ms"] / 1000 <= trio.current_time() - asked

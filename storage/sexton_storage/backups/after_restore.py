@@ -39,7 +39,7 @@ async def _outdate_runs(connection: Connection) -> None:
 
 
 STEPS: Final[Sequence[Step]] = (_outdate_runs,)
-"""In order. A list of what has to stay erased is applied by a further step here."""
+"""In order. What has to stay erased is erased again by the server's start, from the list of erasures."""
 
 
 async def finish_restore(dsn: str, last: Sequence[str] = ()) -> None:
