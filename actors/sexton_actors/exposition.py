@@ -127,6 +127,7 @@ class OperatorsCollector(Collector):
             meters.compacted,
             "what",
         )
+        yield _counter("dropped", "Rows deleted by age for a plan or workspace", meters.dropped, "what")
         yield _counter("events_finished", "Events that ended with a lease here", meters.finished, "status")
         yield _spread(
             "ingress_to_lease_seconds",

@@ -10,6 +10,7 @@ from sexton_actors.memory_rounds import MemoryState
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.blobs import ToMove
 from sexton_storage.records.fleet import Census
+from sexton_storage.records.retention import KeptClass
 from sexton_storage.spread import Spread
 
 SLACK_BOUNDS: Final = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 18.0, 20.0, 22.0, 25.0, 30.0)
@@ -93,14 +94,14 @@ class Meters:
         """Spans that were made of them, by whether the collector has taken them."""
         self.compacted: Counter[str] = Counter(dict.fromkeys(COMPACTED, 0))
         """Metering rows compacted here, the rows that they became, and compactions that were refused."""
+        self.dropped: Counter[str] = Counter(dict.fromkeys(KeptClass, 0))
+        """Rows deleted here because their plan or their workspace no longer keeps them, by class."""
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""
         self.memory = MemoryState()
-        self.indexed = 0
-        """Events whose words this node wrote to the index."""
-        self.index_behind_s = 0.0
-        """How far that index was behind when this node looked last."""
+        self.indexed, self.index_behind_s = 0, 0.0
+        """Events whose words this node wrote to the index, and how far that was behind at the last look."""
         self.file_bytes_kept = 0
         """As the database counted them with the last census."""
         self.files_to_move = ToMove()

@@ -38,6 +38,10 @@ class PlanLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crons: int | None = None
     event_days: int | None = None
     """Days that an event is kept after it ended, with all that belongs to it; None: as long as its agent."""
+    transcript_days: int | None = None
+    """These keep less than the server does, never more."""
+    file_days: int | None = None
+    delivery_days: int | None = None
 
     def of(self, holding: Holding) -> int | None:
         """How many of these the tenant may have."""

@@ -42,6 +42,9 @@ class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queued_messages: Bound | msgspec.UnsetType = msgspec.UNSET
     crons: Bound | msgspec.UnsetType = msgspec.UNSET
     event_days: Days | msgspec.UnsetType = msgspec.UNSET
+    transcript_days: Days | msgspec.UnsetType = msgspec.UNSET
+    file_days: Days | msgspec.UnsetType = msgspec.UNSET
+    delivery_days: Days | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

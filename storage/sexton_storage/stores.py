@@ -42,6 +42,7 @@ from sexton_storage.records.metering import MeteringStore
 from sexton_storage.records.nodes import NodeStore
 from sexton_storage.records.plans import PlanStore
 from sexton_storage.records.providers import ProviderStore
+from sexton_storage.records.retention import RetentionStore
 from sexton_storage.records.runners import RunnerStore
 from sexton_storage.records.sign_ins import SignInStore
 from sexton_storage.records.tenants import TenantStore
@@ -147,6 +148,8 @@ class Storage(Protocol):
     def plans(self) -> PlanStore: ...
     @property
     def providers(self) -> ProviderStore: ...
+    @property
+    def retention(self) -> RetentionStore: ...
     @property
     def runners(self) -> RunnerStore: ...
     @property

@@ -58,6 +58,7 @@ NOT_A_DOCUMENT = frozenset({"read_delivery_body", "export_charges"})
 NAMELESS = frozenset(
     {
         *("get_agent_profile", "get_balance", "get_queue", "get_scoring", "get_tenant_provider"),
+        *("get_retention", "preview_retention"),
         *("get_throughput", "healthz", "readyz", "show_chat", "show_vault", "show_workspace_files"),
         *("view_queue", "view_actor", "list_actor_messages", "get_canary"),
         *("get_shadow", "start_shadow"),

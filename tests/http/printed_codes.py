@@ -181,6 +181,7 @@ OURS = (
     ("UZ-MEMBER-002", 409),
     ("UZ-MEMBER-003", 409),
     ("UZ-PROVIDER-005", 404),
+    ("UZ-RETENTION-001", 409),
     ("UZ-RUN-017", 403),
     ("UZ-TENANT-001", 404),
 )

@@ -163,12 +163,17 @@ async def test_a_page_starts_no_work_in_a_paused_workspace(world: HttpWorld, vis
         await visitor.post(settings, data={"verb": "scoring", "context_tokens": "512"})
     ).status_code == 303
 
+    kept = await visitor.post(settings, data={"verb": "retention", "event_days": "90", "file_days": ""})
+    assert kept.status_code == 303
+
     shown = text_of((await visitor.get(settings)).text)
+    assert "Kept 90 days." in shown
     assert "SEXTON_MAX_STREAMS Streams of server-sent events at once. 2048 default" in shown
     assert (await world.get(world.ws)).json()["name"] == "payments"
     assert (await world.get(f"{world.ws}/scoring")).json()["context_tokens"] == 512
 
-    for wrong in ({"verb": "rename", "name": ""}, {"verb": "scoring", "context_tokens": "x"}):
+    no_days = {"verb": "retention", "event_days": "0"}
+    for wrong in ({"verb": "rename", "name": ""}, {"verb": "scoring", "context_tokens": "x"}, no_days):
         assert (await visitor.post(settings, data=wrong)).status_code == 400
 
 

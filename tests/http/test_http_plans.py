@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sexton_actors.entitlements import FRESH_MS
 from sexton_actors.ledger.transitions import GRACE_MS
-from sexton_actors.periodic.retention_rounds import DropEvents
+from sexton_actors.periodic.retention_rounds import DropOld
 from sexton_actors.plans import DEFAULT_PLANS, BillingTerms, PlanLimits
 from sexton_actors.terms import PRUNE_INTERVAL_S, RECORD_FRESH_MS
 from sexton_http.retry_after import SPREAD_MAX_S
@@ -97,6 +97,9 @@ async def test_a_plan_is_bought_fails_recovers_and_is_given_up(world: HttpWorld)
         "queued_messages": 1_000,
         "crons": 100,
         "event_days": None,
+        "transcript_days": None,
+        "file_days": None,
+        "delivery_days": None,
     }
 
 
@@ -111,10 +114,10 @@ async def test_a_plan_says_how_long_events_are_kept_and_what_was_charged_stays()
         metering = f"/v1/tenants/me/billing/charges/{event_id}/metering-periods"
         billed = (await world.get(metering)).json()["items"]
 
-        await world.system.ask("retention_rounds", "", DropEvents())
+        await world.system.ask("retention_rounds", "", DropOld())
         kept = await world.get(f"{world.ws}/events/{event_id}")
         world.pass_ms(25 * 3600 * 1000)
-        await world.system.ask("retention_rounds", "", DropEvents())
+        await world.system.ask("retention_rounds", "", DropOld())
         gone = await world.get(f"{world.ws}/events/{event_id}")
 
         assert (kept.status_code, gone.status_code, gone.json()["error_code"]) == (200, 404, "UZ-EVENT-001")

@@ -25,6 +25,7 @@ NAMED_OTHERWISE = {
     "enrolments": "enrolment_tokens",
     "jobs": "bulk_jobs",
     "plans": "billing_plans",
+    "retention_policies": "workspace_retention",
 }
 BESIDE = {"credits"}
 """Kept as a list in memory, and told of there by the store."""

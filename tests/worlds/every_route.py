@@ -30,6 +30,8 @@ async def take(world: HttpWorld) -> None:
         "mcp-servers",
         "billing",
         "scoring",
+        "retention",
+        "retention/preview",
     ):
         await world.get(f"{ws}/{path}")
     await world.call("DELETE", f"{agent}/memories", params={"key": "disk"})
@@ -160,6 +162,7 @@ async def _grants(world: HttpWorld, agent: str, zombie: dict[str, Any]) -> None:
 async def _settings(world: HttpWorld, zombie: dict[str, Any], admin: str) -> None:
     ws, agent_id = world.ws, zombie["zombie_id"]
     await world.call("PUT", f"{ws}/scoring", json={"context_tokens": 1024})
+    await world.call("PUT", f"{ws}/retention", admin, json={"event_days": 90, "file_days": 3})
     await world.call("PUT", f"{ws}/credentials/llm", json={"provider": "anthropic", "api_key": "sk-1"})
     await world.get(f"{ws}/credentials/llm")
     entry = {"provider": "anthropic", "source_workspace_id": str(world.installation.workspace_id)}

@@ -6,10 +6,11 @@ from typing import Final
 import msgspec
 import structlog
 
-from sexton_actors.retention_terms import DAY_MS
+from sexton_actors.retention_terms import plan_bounds
 from sexton_actors.rounds import Round, RoundsActor
 from sexton_engine import Message
 from sexton_storage.errors import SumsDiffer
+from sexton_storage.records.retention import KeptClass
 
 READY_EVERY_S: Final = 3600.0
 DAYS_AHEAD: Final = 4
@@ -20,7 +21,7 @@ COMPACT_PAGE: Final = 5_000
 """Events of a page, where they are not dropped with their day."""
 DROP_EVERY_S: Final = 600.0
 DROP_PAGE: Final = 500
-"""Events of one transaction; each may have leases, gates and thousands of entries of transcripts."""
+"""Rows of one transaction; an event may have leases, gates and thousands of entries of transcripts."""
 REST_S: Final = 1.0
 
 log = structlog.get_logger()
@@ -34,8 +35,8 @@ class Compact(msgspec.Struct, Message[None], frozen=True):
     """Keep one metering row for each attempt of a day that is long over."""
 
 
-class DropEvents(msgspec.Struct, Message[None], frozen=True):
-    """Delete events that ended longer ago than the plan of their tenant keeps them, a page at a time."""
+class DropOld(msgspec.Struct, Message[None], frozen=True):
+    """Delete what is older than its plan or its workspace keeps it, a page of each class at a time."""
 
 
 class RetentionRounds(RoundsActor):
@@ -49,7 +50,7 @@ class RetentionRounds(RoundsActor):
     def rounds(self) -> Sequence[Round]:
         """The partitions at once, before there is much to put into them."""
         ready = Round(MakeReady(), READY_EVERY_S, self._make_ready)
-        drop = Round(DropEvents(), DROP_EVERY_S, self._drop_events, first_s=FIRST_COMPACT_S)
+        drop = Round(DropOld(), DROP_EVERY_S, self._drop_old, first_s=FIRST_COMPACT_S)
         if self._world.retention.slices_ms is None:
             return (ready, drop)
         return (ready, drop, Round(Compact(), COMPACT_EVERY_S, self._compact, first_s=FIRST_COMPACT_S))
@@ -58,16 +59,15 @@ class RetentionRounds(RoundsActor):
         await self._world.storage.metering.make_ready(DAYS_AHEAD)
         return None
 
-    async def _drop_events(self) -> float | None:
+    async def _drop_old(self) -> float | None:
         full = False
-        for tier, limits in self._world.terms.plans.items():
-            if limits.event_days is not None:
-                dropped = await self._world.storage.events.drop_ended(
-                    tier, keep_ms=limits.event_days * DAY_MS, limit=DROP_PAGE
-                )
-                if dropped:
-                    log.info("events_dropped", plan=tier, events=dropped, older_than_days=limits.event_days)
-                full = full or dropped == DROP_PAGE
+        for kept in KeptClass:
+            bounds = plan_bounds(self._world.terms.plans, kept)
+            dropped = await self._world.storage.retention.drop(kept, bounds, limit=DROP_PAGE)
+            if dropped:
+                self._world.meters.dropped[kept] += dropped
+                log.info("dropped_by_age", what=kept, rows=dropped)
+            full = full or dropped == DROP_PAGE
         return REST_S if full else None
 
     async def _compact(self) -> float | None:

@@ -176,6 +176,9 @@ NOUNS: Final[Verbs] = {
     "scoring": Entry(
         "scores:scoring", "Show and set how much of their score history the workspace's agents are shown."
     ),
+    "retention": Entry(
+        "retention:retention", "Show, set and try out how many days the workspace keeps what it has."
+    ),
     "follow-up": Entry(
         "follow_ups:follow_up", "List and cancel what an agent has asked to be woken for later."
     ),

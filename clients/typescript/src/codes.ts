@@ -61,6 +61,7 @@ export const CODES = {
   "UZ-BILLING-005": "The tenant's balance is zero.",
   "UZ-TENANT-001": "No tenant has this id.",
   "UZ-SCORING-001": "context_tokens is 512 to 8192.",
+  "UZ-RETENTION-001": "With the days that were sent, events that were charged would be deleted at once.",
   "UZ-ENTL-001": "What the plan allows cannot be read now.",
   "UZ-ENTL-003": "The plan's events for today are used up.",
   "UZ-ENTL-004": "The plan does not include a tool or runtime of this agent.",

@@ -1900,6 +1900,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/erasures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List a workspace's erasures, newest first; they are kept for good. */
+        get: operations["list_erasures"];
+        put?: never;
+        /** Take a value out of all that a workspace keeps, or count what has it. */
+        post: operations["begin_erasure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/erasures/{erasure_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show how far an erasure is; of one that is over this is the receipt. */
+        get: operations["get_erasure"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/erasures/{erasure_id}:stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End an erasure that is not over; what is gone stays gone. */
+        post: operations["stop_erasure"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/events": {
         parameters: {
             query?: never;
@@ -2403,6 +2455,41 @@ export interface paths {
         };
         /** Show how long events wait for a runner, by the labels that they need, and what leases have left. */
         get: operations["get_queue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/retention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show how many days the workspace keeps what it has, and who says so. */
+        get: operations["get_retention"];
+        /** Set how many days the workspace keeps what it has; the plan's and the server's bounds still count. */
+        put: operations["put_retention"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/retention/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Count what would go, class by class, with the days that are set or with others; nothing is deleted. */
+        get: operations["preview_retention"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3760,6 +3847,15 @@ export interface components {
         };
         /** @enum {unknown} */
         DeliveryVerdict: "accepted" | "challenge" | "duplicate" | "ignored" | "refused" | "replayed";
+        DueItem: {
+            bytes: number;
+            charged_nanos: number;
+            days: number | null;
+            more: boolean;
+            oldest_at: number | null;
+            rows: number;
+            what: components["schemas"]["KeptClass"];
+        };
         EnrolmentMade: {
             expires_at: number;
             /** Format: uuid */
@@ -3795,6 +3891,40 @@ export interface components {
          * @enum {unknown}
          */
         EntryKind: "end" | "gate" | "model" | "note" | "output" | "prompt" | "step" | "tool_call" | "tool_result";
+        ErasurePage: {
+            items: components["schemas"]["ErasureView"][];
+            next_cursor: string | null;
+            /** Format: uuid */
+            request_id: string;
+        };
+        /** @enum {unknown} */
+        ErasureStatus: "done" | "running" | "stopped" | "waiting";
+        ErasureView: {
+            created_at: number;
+            created_by: string;
+            created_by_name: string;
+            dry_run: boolean;
+            ended_at: number | null;
+            erased: {
+                [key: string]: number;
+            };
+            /** Format: uuid */
+            erasure_id: string;
+            kept: {
+                [key: string]: number;
+            };
+            passes: number;
+            path: string;
+            restored: boolean;
+            status: components["schemas"]["ErasureStatus"];
+            surface: number;
+            updated_at: number;
+            value_chars: number;
+            value_sha256: string;
+            waits: number;
+            /** Format: uuid */
+            workspace_id: string;
+        };
         EventCancelled: {
             /** Format: uuid */
             event_id: string;
@@ -4306,6 +4436,11 @@ export interface components {
             /** Format: uuid */
             workspace_id: string;
         };
+        /**
+         * @description What has days of its own.
+         * @enum {unknown}
+         */
+        KeptClass: "deliveries" | "events" | "files" | "transcripts";
         KeyChanged: {
             active: boolean;
             /** Format: uuid */
@@ -4513,14 +4648,17 @@ export interface components {
             api_keys: number | null;
             credentials: number | null;
             crons: number | null;
+            delivery_days: number | null;
             drafts: number | null;
             event_days: number | null;
             events_per_day: number | null;
+            file_days: number | null;
             proposals: number | null;
             queued_messages: number | null;
             requests_per_second: number | null;
             runtimes: string[] | null;
             tools: string[] | null;
+            transcript_days: number | null;
             workspaces: number | null;
         };
         /** @enum {unknown} */
@@ -4799,6 +4937,17 @@ export interface components {
              * @default null
              */
             workspace_id?: string | null;
+        };
+        NewErasure: {
+            /** @default true */
+            dry_run?: boolean;
+            path: string;
+            /** @default null */
+            value?: string | null;
+            /** @default null */
+            value_chars?: number | null;
+            /** @default null */
+            value_sha256?: string | null;
         };
         /** @description One of ``delay_s`` and ``at``. */
         NewFollowUp: {
@@ -5416,6 +5565,37 @@ export interface components {
         };
         Reports: {
             reports: components["schemas"]["ReportBody"][];
+        };
+        RetentionItem: {
+            days: number | null;
+            own_days: number | null;
+            plan_days: number | null;
+            server_days: number | null;
+            what: components["schemas"]["KeptClass"];
+        };
+        RetentionPreview: {
+            items: components["schemas"]["DueItem"][];
+            /** Format: uuid */
+            request_id: string;
+        };
+        /** @description The whole policy: what is left out is kept as long as the plan and the server keep it. */
+        RetentionPut: {
+            /** @default null */
+            delivery_days?: number | null;
+            /** @default false */
+            drop_charged?: boolean;
+            /** @default null */
+            event_days?: number | null;
+            /** @default null */
+            file_days?: number | null;
+            /** @default null */
+            transcript_days?: number | null;
+        };
+        RetentionView: {
+            items: components["schemas"]["RetentionItem"][];
+            /** Format: uuid */
+            request_id: string;
+            slice_days: number | null;
         };
         /**
          * @description What somebody may do, from the least to the most: a viewer sees and changes nothing.
@@ -6191,6 +6371,7 @@ export interface components {
         config_version_id: string;
         credential: string;
         delivery_id: string;
+        erasure_id: string;
         event_id: string;
         failure_id: string;
         follow_up_id: string;
@@ -9452,6 +9633,103 @@ export interface operations {
             };
         };
     };
+    list_erasures: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasurePage"];
+                };
+            };
+        };
+    };
+    begin_erasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewErasure"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureView"] & components["schemas"]["Traced"];
+                };
+            };
+        };
+    };
+    get_erasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                erasure_id: components["parameters"]["erasure_id"];
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureView"] & components["schemas"]["Traced"];
+                };
+            };
+        };
+    };
+    stop_erasure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                erasure_id: components["parameters"]["erasure_id"];
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErasureView"] & components["schemas"]["Traced"];
+                };
+            };
+        };
+    };
     list_workspace_events: {
         parameters: {
             query?: {
@@ -10252,6 +10530,81 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkspaceQueue"];
+                };
+            };
+        };
+    };
+    get_retention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionView"];
+                };
+            };
+        };
+    };
+    put_retention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RetentionPut"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionView"];
+                };
+            };
+        };
+    };
+    preview_retention: {
+        parameters: {
+            query?: {
+                delivery_days?: number;
+                event_days?: number;
+                file_days?: number;
+                transcript_days?: number;
+            };
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetentionPreview"];
                 };
             };
         };

@@ -46,6 +46,7 @@ READ_MORE: Final[dict[str, tuple[str, str]]] = {
     "PROVIDER": ("Models", "models.md"),
     "RELAY": ("Models", "models.md"),
     "REQ": ("Requests", "requests.md"),
+    "RETENTION": ("Retention", "retention.md"),
     "RUN": ("Runner", "runner.md"),
     "SCHEDULE": ("Schedules", "schedules.md"),
     "SCORING": ("Scoring", "scoring.md"),

@@ -36,6 +36,7 @@ TAGS: Final[Mapping[str, str]] = {
     "Sign-ins": "Sign-in sessions of people and their terminals: which there are, and ending them.",
     "Chat": "Approvals in a chat platform.",
     "Billing": "Balance, charges, plans and budgets.",
+    "Retention": "How long workspaces keep what they have, and what would go.",
     "Catalogue": "The public list of models and their prices.",
     "Runner plane": "What runners call: leases, renewals, activity, gates and reports.",
     "Fleet": "Runners, the queue and the supervision tree, for platform admins.",

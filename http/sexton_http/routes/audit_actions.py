@@ -20,6 +20,10 @@ AUDITED: Final[Mapping[str, Audit]] = {
     "withdraw_canary": Audit("canary.withdraw", ("reason",)),
     "pin_agent": Audit("agent.pin", ("agent_version", "reason")),
     "unpin_agent": Audit("agent.unpin"),
+    "put_retention": Audit(
+        "workspace.retention",
+        ("event_days", "transcript_days", "file_days", "delivery_days", "drop_charged"),
+    ),
     "put_scoring": Audit("workspace.scoring", ("context_tokens",)),
     "create_proposal": Audit("proposal.create"),
     "approve_proposal": Audit("proposal.approve"),

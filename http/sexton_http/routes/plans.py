@@ -54,6 +54,9 @@ class Limits(Shape):
     crons: int | None
     event_days: int | None
     """Days that an event is kept after it ended, with its payload, answer, transcripts and files."""
+    transcript_days: int | None
+    file_days: int | None
+    delivery_days: int | None
 
 
 class PlanRecord(BillingPlan):

@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_actors.protocol.zombie import Redeliver
+from sexton_actors.retention_terms import DAY_MS, shortest
 from sexton_actors.webhooks.kept_headers import shown_headers
 from sexton_actors.zombie.redelivery import replayed
 from sexton_actors.zombie.refusal_advice import advice_for
@@ -17,6 +18,7 @@ from sexton_http.bodies.shapes import Cursor, Moment, Query, Shape
 from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
+from sexton_http.routes.shared.plan_limits import entitled_of
 from sexton_storage.records.deliveries import (
     DELIVERIES_KEEP_MS,
     DeliveryAddress,
@@ -28,7 +30,7 @@ from sexton_storage.records.users import Role
 TAG: Final = "Webhooks"
 DELIVERIES: Final = "/v1/workspaces/{workspace_id}/webhook-deliveries"
 DELIVERY: Final = f"{DELIVERIES}/{{delivery_id}}"
-CODES: Final = ("UZ-WH-040",)
+CODES: Final = ("UZ-WH-040", "UZ-ENTL-001")
 
 
 class DeliveryItem(Shape):
@@ -195,8 +197,16 @@ async def _record(call: Call[Any, Any], delivery: WebhookDelivery) -> DeliveryRe
         **_fields(delivery, names),
         workspace_id=delivery.workspace_id,
         headers=shown_headers(delivery.headers),
-        kept_until=delivery.at + DELIVERIES_KEEP_MS,
+        kept_until=delivery.at + await _keep_ms(call, delivery.workspace_id),
     )
+
+
+async def _keep_ms(call: Call[Any, Any], workspace_id: UUID) -> int:
+    """As long as the server keeps it, or the workspace or its plan, if that is shorter."""
+    policy = await call.ctx.world.storage.retention.load(workspace_id)
+    own = None if policy is None else policy.delivery_days
+    days = shortest(own, (await entitled_of(call)).limits.delivery_days)
+    return DELIVERIES_KEEP_MS if days is None else min(days * DAY_MS, DELIVERIES_KEEP_MS)
 
 
 def _fields(delivery: WebhookDelivery, names: Mapping[UUID, str]) -> dict[str, Any]:

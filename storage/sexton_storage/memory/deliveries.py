@@ -152,7 +152,7 @@ def _let_go(tables: Tables, zombie_id: UUID) -> None:
     refused = [one for one in mine if one.verdict is DeliveryVerdict.REFUSED]
     others = [one for one in mine if one.verdict is not DeliveryVerdict.REFUSED]
     for one in (*refused[REFUSED_KEPT:], *others[OTHERS_KEPT:]):
-        _delete(tables, one.id)
+        delete_delivery(tables, one.id)
     total = 0
     for one in mine:
         if one.id in tables.deliveries and one.body_bytes:
@@ -162,7 +162,8 @@ def _let_go(tables: Tables, zombie_id: UUID) -> None:
                 tables.delivery_bodies.pop(one.id, None)
 
 
-def _delete(tables: Tables, delivery_id: UUID) -> None:
+def delete_delivery(tables: Tables, delivery_id: UUID) -> None:
+    """With its body."""
     del tables.deliveries[delivery_id]
     tables.delivery_bodies.pop(delivery_id, None)
 
@@ -170,7 +171,7 @@ def _delete(tables: Tables, delivery_id: UUID) -> None:
 def forget_agent(tables: Tables, zombie_id: UUID) -> None:
     """Delete what came for an agent that is purged."""
     for one in [one for one in tables.deliveries.values() if one.zombie_id == zombie_id]:
-        _delete(tables, one.id)
+        delete_delivery(tables, one.id)
     tables.refusals = {key: row for key, row in tables.refusals.items() if key[0] != zombie_id}
 
 
@@ -179,7 +180,7 @@ def sweep_deliveries(tables: Tables, now: int) -> int:
     before = now - DELIVERIES_KEEP_MS
     old = [one.id for one in tables.deliveries.values() if one.at < before]
     for delivery_id in old:
-        _delete(tables, delivery_id)
+        delete_delivery(tables, delivery_id)
     counts = len(tables.refusals)
     tables.refusals = {key: row for key, row in tables.refusals.items() if key[1] >= before // HOUR_MS}
     return len(old) + counts - len(tables.refusals)

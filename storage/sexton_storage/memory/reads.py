@@ -12,7 +12,6 @@ from sexton_storage.event_filter.predicate import Subject, picks
 from sexton_storage.globs import matches
 from sexton_storage.memory.apply_events import dedup_rows
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.memory.retention import drop_events
 from sexton_storage.memory.tables import Tables
 from sexton_storage.paging import Page
 from sexton_storage.records.event_filters import LOOKED_THROUGH, EventFilter
@@ -28,7 +27,6 @@ from sexton_storage.records.events import (
 )
 from sexton_storage.records.gates import Gate, GateOrder, GateStatus, place_of
 from sexton_storage.records.leases import Lease
-from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.rules import LIVE_LEASE, waits_for_credit
 
@@ -48,10 +46,6 @@ class MemoryEvents(MemoryStore):
         if event.status is not EventStatus.RUNNING:
             return event
         return replace(event, charged_nanos=self._tables.metered(event.id))
-
-    async def drop_ended(self, tier: PlanTier, *, keep_ms: int, limit: int) -> int:
-        await self._round_trip()
-        return drop_events(self._tables, tier, keep_ms, limit)
 
     async def list(
         self,

@@ -39,6 +39,7 @@ from sexton_storage.memory.nodes import MemoryNodes
 from sexton_storage.memory.overview import MemoryFleet
 from sexton_storage.memory.providers import MemoryProviders
 from sexton_storage.memory.reads import MemoryEvents, MemoryGates, MemoryLeases
+from sexton_storage.memory.retention import MemoryRetention
 from sexton_storage.memory.signals import MemorySignals
 from sexton_storage.memory.tables import Tables
 from sexton_storage.memory.tenancy import (
@@ -93,6 +94,7 @@ class MemoryStorage:
         self.plans = MemoryPlans(tables, faults, journal)
         self.providers = MemoryProviders(tables, faults, journal)
         self.improvement = MemoryImprovement(tables, faults, journal)
+        self.retention = MemoryRetention(tables, faults, journal)
         self.runners = MemoryRunners(tables, faults, journal)
         self.fleet = MemoryFleet(tables, faults, journal)
         self.auth_sessions = MemoryAuthSessions(tables, faults, journal)

@@ -44,6 +44,7 @@ from sexton_storage.records.metering import MeteringPeriod
 from sexton_storage.records.nodes import NodeQuestion, NodeRecord
 from sexton_storage.records.plans import Plan
 from sexton_storage.records.providers import PlatformKey, TenantProvider
+from sexton_storage.records.retention import RetentionPolicy
 from sexton_storage.records.runners import EnrolmentToken, Runner, RunnerChange
 from sexton_storage.records.sign_ins import BrowserSession, SignInAttempt, SignInLink
 from sexton_storage.records.tenants import Tenant
@@ -74,6 +75,7 @@ AUDITED: Final = (
     "plans",
     "platform_keys",
     "proposals",
+    "retention_policies",
     "runners",
     "schedule_notes",
     "sign_in_links",
@@ -157,6 +159,8 @@ class Tables:
     scores: dict[UUID, Score] = field(default_factory=dict)
     """By event."""
     context_tokens: AuditedRows[UUID, int] = field(init=False)
+    """By workspace."""
+    retention_policies: AuditedRows[UUID, RetentionPolicy] = field(init=False)
     """By workspace."""
     runners: AuditedRows[UUID, Runner] = field(init=False)
     runner_changes: list[RunnerChange] = field(default_factory=list)

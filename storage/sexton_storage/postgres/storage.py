@@ -57,6 +57,7 @@ from sexton_storage.postgres.stores.metering import PostgresMetering
 from sexton_storage.postgres.stores.nodes import PostgresNodes
 from sexton_storage.postgres.stores.plans import PostgresPlans
 from sexton_storage.postgres.stores.providers import PostgresProviders
+from sexton_storage.postgres.stores.retention import PostgresRetention
 from sexton_storage.postgres.stores.runners import PostgresRunners
 from sexton_storage.postgres.stores.tenants import PostgresTenants
 from sexton_storage.postgres.stores.transcripts import PostgresTranscripts
@@ -123,7 +124,7 @@ class PostgresStorage:
         self.agent_keys = PostgresAgentKeys(database)
         self.grants = PostgresGrants(database, self.journal)
         self.holdings = PostgresHoldings(database)
-        self.insights = PostgresInsights(database)
+        self.insights, self.retention = PostgresInsights(database), PostgresRetention(database)
         self.memories = PostgresMemories(database)
         self.artefacts = PostgresArtefacts(database)
         self.erasures = PostgresErasures(database)

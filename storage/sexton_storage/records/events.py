@@ -10,7 +10,6 @@ import msgspec
 from sexton_storage.documents import Json
 from sexton_storage.paging import Page
 from sexton_storage.records.event_filters import LOOKED_THROUGH, EventFilter
-from sexton_storage.records.tenants import PlanTier
 
 
 class EventStatus(StrEnum):
@@ -152,14 +151,6 @@ class EventStore(Protocol):
     async def load(self, event_id: UUID) -> Event | None: ...
     async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
         """Give the events that exist, in no certain order, without answers, evidence and checkpoints."""
-        ...
-
-    async def drop_ended(self, tier: PlanTier, *, keep_ms: int, limit: int) -> int:
-        """Delete events of tenants with this plan that ended so long ago; gives how many went.
-
-        With each go its payload and answer, its leases, gates, scores, transcripts and files. Charges and
-        metering rows stay, and so does every event that has not ended, however old.
-        """
         ...
 
     async def list(

@@ -3038,6 +3038,76 @@ class AsyncProvider(AsyncResource):
         )
 
 
+class AsyncRetention(AsyncResource):
+    """How long workspaces keep what they have, and what would go."""
+
+    async def show(self, *, workspace_id: str | None = None) -> models.RetentionView:
+        """Show how many days the workspace keeps what it has, and who says so.
+
+        For an API key or a user token, from the role viewer on.
+        """
+        return await self._transport.call(
+            operations.GET_RETENTION,
+            models.RetentionView,
+            path={"workspace_id": workspace_id},
+        )
+
+    async def set(
+        self,
+        *,
+        event_days: int | None = None,
+        transcript_days: int | None = None,
+        file_days: int | None = None,
+        delivery_days: int | None = None,
+        drop_charged: bool | None = None,
+        workspace_id: str | None = None,
+    ) -> models.RetentionView:
+        """Set how many days the workspace keeps what it has; the plan's and the server's bounds still count.
+
+        Where events that were charged would go at once, it is refused unless `drop_charged` says that they
+        may. For an API key or a user token, from the role admin on.
+        """
+        return await self._transport.call(
+            operations.PUT_RETENTION,
+            models.RetentionView,
+            path={"workspace_id": workspace_id},
+            body=given(
+                {
+                    "event_days": event_days,
+                    "transcript_days": transcript_days,
+                    "file_days": file_days,
+                    "delivery_days": delivery_days,
+                    "drop_charged": drop_charged,
+                }
+            ),
+        )
+
+    async def preview(
+        self,
+        *,
+        event_days: int | None = None,
+        transcript_days: int | None = None,
+        file_days: int | None = None,
+        delivery_days: int | None = None,
+        workspace_id: str | None = None,
+    ) -> models.RetentionPreview:
+        """Count what would go, class by class, with the days that are set or with others; nothing is deleted.
+
+        For an API key or a user token, from the role viewer on.
+        """
+        return await self._transport.call(
+            operations.PREVIEW_RETENTION,
+            models.RetentionPreview,
+            path={"workspace_id": workspace_id},
+            query={
+                "event_days": event_days,
+                "transcript_days": transcript_days,
+                "file_days": file_days,
+                "delivery_days": delivery_days,
+            },
+        )
+
+
 class AsyncRunner(AsyncResource):
     """What runners call: leases, renewals, activity, gates and reports."""
 
@@ -4170,6 +4240,7 @@ class AsyncGroups:
         self.platform_keys = AsyncPlatformKeys(transport)
         self.proposals = AsyncProposals(transport)
         self.provider = AsyncProvider(transport)
+        self.retention = AsyncRetention(transport)
         self.runner = AsyncRunner(transport)
         self.runners = AsyncRunners(transport)
         self.schedules = AsyncSchedules(transport)

@@ -126,6 +126,8 @@ class ErrorCode(Word):
     """No tenant has this id."""
     UZ_SCORING_001 = "UZ-SCORING-001"
     """context_tokens is 512 to 8192."""
+    UZ_RETENTION_001 = "UZ-RETENTION-001"
+    """With the days that were sent, events that were charged would be deleted at once."""
     UZ_ENTL_001 = "UZ-ENTL-001"
     """What the plan allows cannot be read now."""
     UZ_ENTL_003 = "UZ-ENTL-003"
@@ -412,6 +414,7 @@ HINTS: dict[str, str] = {
     "UZ-BILLING-005": "The tenant's balance is zero.",
     "UZ-TENANT-001": "No tenant has this id.",
     "UZ-SCORING-001": "context_tokens is 512 to 8192.",
+    "UZ-RETENTION-001": "With the days that were sent, events that were charged would be deleted at once.",
     "UZ-ENTL-001": "What the plan allows cannot be read now.",
     "UZ-ENTL-003": "The plan's events for today are used up.",
     "UZ-ENTL-004": "The plan does not include a tool or runtime of this agent.",

@@ -31,6 +31,7 @@ __all__ = [
     "AnyHistoryKind",
     "AnyJobKind",
     "AnyJobStatus",
+    "AnyKeptClass",
     "AnyKeySort",
     "AnyKeysAfter",
     "AnyLeaseStatus",
@@ -84,6 +85,7 @@ __all__ = [
     "HistoryKind",
     "JobKind",
     "JobStatus",
+    "KeptClass",
     "KeySort",
     "KeysAfter",
     "LeaseStatus",
@@ -168,6 +170,7 @@ __all__ = [
     "DeliveryItem",
     "DeliveryPage",
     "DeliveryRecord",
+    "DueItem",
     "EnrolmentMade",
     "EntriesTaken",
     "EntryIn",
@@ -280,6 +283,9 @@ __all__ = [
     "ReportBody",
     "ReportResult",
     "ReportResults",
+    "RetentionItem",
+    "RetentionPreview",
+    "RetentionView",
     "RunMemory",
     "RunnerEnrolled",
     "RunnerEvent",
@@ -773,6 +779,26 @@ AnyJobStatus: TypeAlias = (
         "stopped",
         "stopping",
         "waiting",
+    ]
+)
+
+
+class KeptClass(Word):
+    """What has days of its own."""
+
+    DELIVERIES = "deliveries"
+    EVENTS = "events"
+    FILES = "files"
+    TRANSCRIPTS = "transcripts"
+
+
+AnyKeptClass: TypeAlias = (
+    KeptClass
+    | Literal[
+        "deliveries",
+        "events",
+        "files",
+        "transcripts",
     ]
 )
 
@@ -1917,6 +1943,16 @@ class DeliveryRecord(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class DueItem(Model, frozen=True, kw_only=True):
+    what: KeptClass
+    days: int | None
+    rows: int
+    bytes_: int = msgspec.field(name="bytes")
+    oldest_at: int | None
+    charged_nanos: int
+    more: bool
+
+
 class EnrolmentMade(Model, frozen=True, kw_only=True):
     token: str
     expires_at: int
@@ -2551,6 +2587,9 @@ class Limits(Model, frozen=True, kw_only=True):
     queued_messages: int | None
     crons: int | None
     event_days: int | None
+    transcript_days: int | None
+    file_days: int | None
+    delivery_days: int | None
 
 
 class LlmKey(Model, frozen=True, kw_only=True):
@@ -3016,6 +3055,25 @@ class ReportResult(Model, frozen=True, kw_only=True):
 
 class ReportResults(Model, frozen=True, kw_only=True):
     results: list[ReportResult]
+    request_id: str
+
+
+class RetentionItem(Model, frozen=True, kw_only=True):
+    what: KeptClass
+    own_days: int | None
+    plan_days: int | None
+    server_days: int | None
+    days: int | None
+
+
+class RetentionPreview(Model, frozen=True, kw_only=True):
+    items: list[DueItem]
+    request_id: str
+
+
+class RetentionView(Model, frozen=True, kw_only=True):
+    items: list[RetentionItem]
+    slice_days: int | None
     request_id: str
 
 

@@ -119,6 +119,7 @@ GET_PLAN = Operation("get_plan", "GET", "/v1/workspaces/{workspace_id}/billing")
 GET_PLATFORM_KEY = Operation("get_platform_key", "GET", "/v1/admin/platform-keys/{provider}")
 GET_PROPOSAL = Operation("get_proposal", "GET", "/v1/agents/{agent_id}/proposals/{proposal_id}")
 GET_QUEUE = Operation("get_queue", "GET", "/v1/workspaces/{workspace_id}/queue")
+GET_RETENTION = Operation("get_retention", "GET", "/v1/workspaces/{workspace_id}/retention")
 GET_SCHEDULE = Operation(
     "get_schedule", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/schedules/{schedule_id}"
 )
@@ -223,6 +224,7 @@ PAUSE_SCHEDULE = Operation(
 )
 PIN_AGENT = Operation("pin_agent", "PUT", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/pin")
 POLL_LEASES = Operation("poll_leases", "POST", "/v1/runners/me/leases")
+PREVIEW_RETENTION = Operation("preview_retention", "GET", "/v1/workspaces/{workspace_id}/retention/preview")
 PROBE_CHAT = Operation("probe_chat", "POST", "/v1/workspaces/{workspace_id}/chat/slack/test")
 PROMOTE_CANARY = Operation(
     "promote_canary", "POST", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary/promote"
@@ -234,6 +236,7 @@ PUT_LLM_KEY = Operation("put_llm_key", "PUT", "/v1/workspaces/{workspace_id}/cre
 PUT_MCP_SERVER = Operation("put_mcp_server", "PUT", "/v1/workspaces/{workspace_id}/mcp-servers/{name}")
 PUT_NAMED_PLATFORM_KEY = Operation("put_named_platform_key", "PUT", "/v1/admin/platform-keys/{provider}")
 PUT_PLATFORM_KEY = Operation("put_platform_key", "PUT", "/v1/admin/platform-keys")
+PUT_RETENTION = Operation("put_retention", "PUT", "/v1/workspaces/{workspace_id}/retention")
 PUT_SCORING = Operation("put_scoring", "PUT", "/v1/workspaces/{workspace_id}/scoring")
 PUT_TENANT_PROVIDER = Operation("put_tenant_provider", "PUT", "/v1/tenants/me/provider")
 READ_ARTEFACT = Operation(

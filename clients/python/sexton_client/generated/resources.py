@@ -3024,6 +3024,76 @@ class Provider(Resource):
         )
 
 
+class Retention(Resource):
+    """How long workspaces keep what they have, and what would go."""
+
+    def show(self, *, workspace_id: str | None = None) -> models.RetentionView:
+        """Show how many days the workspace keeps what it has, and who says so.
+
+        For an API key or a user token, from the role viewer on.
+        """
+        return self._transport.call(
+            operations.GET_RETENTION,
+            models.RetentionView,
+            path={"workspace_id": workspace_id},
+        )
+
+    def set(
+        self,
+        *,
+        event_days: int | None = None,
+        transcript_days: int | None = None,
+        file_days: int | None = None,
+        delivery_days: int | None = None,
+        drop_charged: bool | None = None,
+        workspace_id: str | None = None,
+    ) -> models.RetentionView:
+        """Set how many days the workspace keeps what it has; the plan's and the server's bounds still count.
+
+        Where events that were charged would go at once, it is refused unless `drop_charged` says that they
+        may. For an API key or a user token, from the role admin on.
+        """
+        return self._transport.call(
+            operations.PUT_RETENTION,
+            models.RetentionView,
+            path={"workspace_id": workspace_id},
+            body=given(
+                {
+                    "event_days": event_days,
+                    "transcript_days": transcript_days,
+                    "file_days": file_days,
+                    "delivery_days": delivery_days,
+                    "drop_charged": drop_charged,
+                }
+            ),
+        )
+
+    def preview(
+        self,
+        *,
+        event_days: int | None = None,
+        transcript_days: int | None = None,
+        file_days: int | None = None,
+        delivery_days: int | None = None,
+        workspace_id: str | None = None,
+    ) -> models.RetentionPreview:
+        """Count what would go, class by class, with the days that are set or with others; nothing is deleted.
+
+        For an API key or a user token, from the role viewer on.
+        """
+        return self._transport.call(
+            operations.PREVIEW_RETENTION,
+            models.RetentionPreview,
+            path={"workspace_id": workspace_id},
+            query={
+                "event_days": event_days,
+                "transcript_days": transcript_days,
+                "file_days": file_days,
+                "delivery_days": delivery_days,
+            },
+        )
+
+
 class Runner(Resource):
     """What runners call: leases, renewals, activity, gates and reports."""
 
@@ -4142,6 +4212,7 @@ class Groups:
         self.platform_keys = PlatformKeys(transport)
         self.proposals = Proposals(transport)
         self.provider = Provider(transport)
+        self.retention = Retention(transport)
         self.runner = Runner(transport)
         self.runners = Runners(transport)
         self.schedules = Schedules(transport)

@@ -14,12 +14,23 @@ from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.agents import ScoringPut, ScoringView, get_scoring, put_scoring
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.plans import PlanRecord, get_plan
+from sexton_http.routes.retention import (
+    RetentionPreview,
+    RetentionPut,
+    RetentionQuery,
+    RetentionView,
+    get_retention,
+    preview_retention,
+    put_retention,
+)
 from sexton_http.routes.settings import SettingList, list_settings
 from sexton_http.routes.workspaces import WorkspacePatch, change_workspace, get_workspace
+from sexton_storage.records.retention import KeptClass
 from sexton_storage.terms import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
 
 HERE: Final = "settings"
 TITLE: Final = "Settings"
+MOST_DAYS: Final = 36_500
 LIMITS: Final = {
     "requests_per_second": "Requests a second",
     "workspaces": "Workspaces",
@@ -35,16 +46,34 @@ LIMITS: Final = {
     "queued_messages": "Messages that wait",
     "crons": "Schedules",
     "event_days": "Days that ended events are kept",
+    "transcript_days": "Days that transcripts are kept",
+    "file_days": "Days that files are kept",
+    "delivery_days": "Days that deliveries are kept",
 }
 """What a plan allows, by its name in the interface."""
+
+
+Digits = Annotated[str, msgspec.Meta(pattern="^[0-9]{0,5}$")]
+KEPT: Final = {
+    KeptClass.EVENTS: ("event_days", "Events, after they ended"),
+    KeptClass.TRANSCRIPTS: ("transcript_days", "Transcripts"),
+    KeptClass.FILES: ("file_days", "Files"),
+    KeptClass.DELIVERIES: ("delivery_days", "Deliveries of webhooks"),
+}
+"""The field of the form, and what it is called."""
 
 
 class SettingWish(Body):
     """What the forms of the page send."""
 
-    verb: Literal["rename", "pause", "resume", "scoring"]
+    verb: Literal["rename", "pause", "resume", "scoring", "retention"]
     name: Annotated[str, msgspec.Meta(max_length=NAME_CHARS)] = ""
     context_tokens: Annotated[str, msgspec.Meta(max_length=16)] = ""
+    event_days: Digits = ""
+    transcript_days: Digits = ""
+    file_days: Digits = ""
+    delivery_days: Digits = ""
+    drop_charged: Literal["", "yes"] = ""
 
 
 _WISH: Final = FormDecoder(SettingWish)
@@ -54,6 +83,8 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
     who = frame.signed_in
     plan: PlanRecord = await act(call, who, get_plan)
     scoring: ScoringView = await act(call, who, get_scoring)
+    retention: RetentionView = await act(call, who, get_retention)
+    due: RetentionPreview = await act(call, who, preview_retention, query=RetentionQuery())
     options: SettingList | None = None
     if may(who, list_settings):
         options = await act(call, who, list_settings)
@@ -69,6 +100,8 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         least=MIN_CONTEXT_TOKENS,
         most=MAX_CONTEXT_TOKENS,
         options=options,
+        kept=[(*KEPT[item.what], item, due) for item, due in zip(retention.items, due.items, strict=True)],
+        keeps=may(who, put_retention),
         allowed=may(who, change_workspace),
         name_chars=NAME_CHARS,
     )
@@ -90,6 +123,9 @@ async def submit_setting(call: Call[NoBody, NoQuery]) -> Answer:
             raise Problem("UZ-REQ-001", detail, facts={"parameter": "context_tokens"})
         asked = msgspec.structs.replace(call, audit=AUDITED["put_scoring"])
         await act(asked, who, put_scoring, body=ScoringPut(int(wish.context_tokens)))
+    elif wish.verb == "retention":
+        asked = msgspec.structs.replace(call, audit=AUDITED["put_retention"])
+        await act(asked, who, put_retention, body=_policy(wish))
     else:
         patch = WorkspacePatch(paused=wish.verb == "pause")
         if wish.verb == "rename":
@@ -99,3 +135,15 @@ async def submit_setting(call: Call[NoBody, NoQuery]) -> Answer:
         asked = msgspec.structs.replace(call, audit=AUDITED["change_workspace"])
         await act(asked, who, change_workspace, body=patch)
     return see_page(call, HERE)
+
+
+def _policy(wish: SettingWish) -> RetentionPut:
+    """Raises Problem UZ-REQ-001 for days that are none; an empty field leaves it to plan and server."""
+    days: dict[str, int | None] = {}
+    for field, words in KEPT.values():
+        text = getattr(wish, field)
+        days[field] = int(text) if text else None
+        if text and not 1 <= int(text) <= MOST_DAYS:
+            detail = f"{words}: a whole number of days from 1 to {MOST_DAYS}, or nothing"
+            raise Problem("UZ-REQ-001", detail, facts={"parameter": field})
+    return RetentionPut(**days, drop_charged=wish.drop_charged == "yes")

@@ -17,7 +17,6 @@ from sexton_storage.postgres.sql.event_filters import (
 from sexton_storage.postgres.sql.event_words import INDEXED, TAIL, words_query
 from sexton_storage.postgres.sql.schema import BLOCKED, EVENTS, LISTED_EVENTS
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
-from sexton_storage.postgres.stores.retention import drop_events
 from sexton_storage.records.event_filters import (
     LOOKED_BYTES,
     LOOKED_THROUGH,
@@ -36,7 +35,6 @@ from sexton_storage.records.events import (
     ListedEvent,
     ReadyAgent,
 )
-from sexton_storage.records.tenants import PlanTier
 from sexton_storage.terms import DEDUP_WINDOW_MS
 
 _SO_FAR = (
@@ -168,9 +166,6 @@ class PostgresEvents(PostgresStore):
     async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
         query = f"SELECT {_REQUESTS} FROM events e WHERE e.id = ANY($1)"
         return EVENTS.many(await self._rows(query, list(event_ids)))
-
-    async def drop_ended(self, tier: PlanTier, *, keep_ms: int, limit: int) -> int:
-        return await self._database.change(lambda c: drop_events(c, tier, keep_ms, limit), long=True)
 
     async def list(
         self,
