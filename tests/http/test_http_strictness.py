@@ -127,6 +127,7 @@ GOOD = {
 """What is longer than a search of the pattern would find."""
 WHOLE: dict[str, dict[str, Any]] = {
     "approve_auth_session": {name: value for name, value in GOOD.items() if name != "public_key"},
+    "begin_erasure": {"path": "customer.email"},
     "begin_upload": {"size": 1},
 }
 """The rest of the bodies in which such fields are."""

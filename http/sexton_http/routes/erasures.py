@@ -7,6 +7,7 @@ import msgspec
 
 from sexton_http.answers import Problem
 from sexton_http.bodies.cursors import Place, decode, encode, fingerprint
+from sexton_http.bodies.names import fitting
 from sexton_http.bodies.shapes import Body, Cursor, Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Creates, NoBody, NoQuery, operation
@@ -32,7 +33,7 @@ class NewErasure(Body):
     """Where requests of the person have the value: keys, with a dot between each two, as `customer.email`."""
     value: str | None = None
     """What is to be erased; 3 to 512 characters. It is not kept."""
-    value_sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    value_sha256: Annotated[str, fitting("^[0-9a-f]{64}$")] | None = None
     """Instead of the value: its SHA-256 in UTF-8, in hex."""
     value_chars: Annotated[int, msgspec.Meta(ge=CHARS_MIN, le=CHARS_MAX)] | None = None
     """Beside `value_sha256`: how many characters (code points) the value has."""

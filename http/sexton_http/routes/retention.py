@@ -65,7 +65,7 @@ class DueItem(Shape):
     days: int | None
     rows: int
     bytes: int
-    """Of payloads, entries, files and bodies, as they are stored."""
+    """The size of payloads, entries, files and bodies as they are stored."""
     oldest_at: int | None
     charged_nanos: int
     """What the events among them were charged. The sums stay when the events go."""

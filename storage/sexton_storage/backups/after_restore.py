@@ -22,6 +22,7 @@ class Connection(Protocol):
     """As much of ``asyncpg.Connection`` as a step needs."""
 
     async def execute(self, query: str, *args: Any) -> Any: ...
+    async def fetchval(self, query: str, *args: Any) -> Any: ...
 
 
 Step = Callable[[Connection], Awaitable[None]]

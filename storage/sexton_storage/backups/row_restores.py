@@ -7,7 +7,7 @@ from typing import Final
 
 import asyncpg
 
-from sexton_storage.backups.after_restore import finish_restore
+from sexton_storage.backups.after_restore import Connection, finish_restore
 from sexton_storage.backups.copies import DUMP_FILE
 from sexton_storage.backups.faults import BackupFault
 from sexton_storage.backups.manifest import Manifest
@@ -42,7 +42,7 @@ async def restore_rows(
 
 
 async def _look_and_mark(dsn: str) -> None:
-    async def work(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async def work(connection: Connection) -> None:
         found = await connection.fetchval(_TABLES, RESTORE_MARK)
         if found is not None:
             raise BackupFault(
@@ -54,9 +54,7 @@ async def _look_and_mark(dsn: str) -> None:
     await _connected(dsn, work)
 
 
-async def _connected(
-    dsn: str, work: "Callable[[asyncpg.Connection[asyncpg.Record]], Awaitable[None]]"
-) -> None:
+async def _connected(dsn: str, work: Callable[[Connection], Awaitable[None]]) -> None:
     async def connect_and_work() -> None:
         connection = await asyncpg.connect(dsn)
         try:

@@ -51,7 +51,7 @@ class Due(msgspec.Struct, frozen=True, gc=False):
 
     rows: int
     bytes: int
-    """Of payloads, entries, contents and bodies, as they are stored."""
+    """The size of payloads, entries, contents and bodies as they are stored."""
     oldest_at: int | None
     charged_nanos: int
     """What the events among them were charged; it stays."""
@@ -63,7 +63,7 @@ class RetentionStore(Protocol):
     async def load(self, workspace_id: UUID) -> RetentionPolicy | None: ...
 
     async def save(self, policy: RetentionPolicy) -> None:
-        """Put the policy in the place of the one before."""
+        """Replace the workspace's policy."""
         ...
 
     async def due(self, workspace_id: UUID, kept: KeptClass, *, keep_ms: int, limit: int) -> Due:
