@@ -189,7 +189,9 @@ def _balance(caller: Caller) -> Check:
     left = dollars_of(field(told, "balance_nanos", int))
     if told.get("is_exhausted"):
         detail = f"{left}: events are kept, and wait for credit"
-        return Check("balance", State.FAIL, detail, "A platform admin can run 'sexton credit DOLLARS'.")
+        return Check(
+            "balance", State.FAIL, detail, "A platform admin can run 'sexton billing credit DOLLARS'."
+        )
     if told.get("is_unlimited"):
         return Check("balance", State.OK, f"{left}; no limit stops work")
     return Check("balance", State.OK, f"{left}; work stops at zero")

@@ -114,7 +114,8 @@ def _summary(seen: Look, base_url: str) -> Text:
     summary = Text(printable(told), style="bold")
     blocked, exhausted = queue.get("events_blocked") or 0, queue.get("tenants_exhausted") or 0
     if blocked or exhausted:
-        said = f"{blocked} events wait for credit, {exhausted} tenants have none: see 'sexton credit --help'"
+        said = f"{blocked} events wait for credit, {exhausted} tenants have none"
+        said += ": see 'sexton billing credit --help'"
         summary.append(f"\n{printable(said)}", style="bold red")
     return summary
 

@@ -245,7 +245,7 @@ def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
         ("address", node.base_url),
         ("reference", f"{node.base_url}/docs"),
         ("catalogue", node.catalogue_url),
-        ("sign in", node.sign_in_url or "'sexton sign-in-link' prints a link"),
+        ("sign in", node.sign_in_url or "'sexton auth link' prints a link"),
         ("workspace", str(node.workspace_id)),
         ("API key", node.shown_api_key),
         ("runners", str(len(runners)) if runners else "none here"),

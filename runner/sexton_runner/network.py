@@ -1,6 +1,7 @@
 """The way out of a run's sandboxes: the door of the proxy, and what programs are told of it."""
 
 import re
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -45,11 +46,14 @@ class Network:
     """What one run has. ``serve`` takes what a sandbox hands out and serves it, until it is cancelled.
 
     ``variables`` are the author's own, placeholders put in; ``placeholders`` are by ``NAME.FIELD``. ``judge``
-    is set by whoever carries the run out, before any program is started.
+    is set by whoever carries the run out, before any program is started. ``private_hosts`` may lead to
+    private addresses, and ``authorities`` are trusted: the operator's, beside the system's.
     """
 
     certificates: bytes
     serve: Callable[[trio.SocketListener], Awaitable[None]]
+    authorities: Callable[[], ssl.SSLContext] = ssl.create_default_context
+    private_hosts: frozenset[str] = frozenset()
     variables: Mapping[str, str] = field(default_factory=dict)
     placeholders: Mapping[str, str] = field(default_factory=dict, repr=False)
     judge: Judge | None = None

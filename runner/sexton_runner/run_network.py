@@ -13,6 +13,7 @@ import trio
 from sexton_runner import frames
 from sexton_runner.egress.policy import Binding, Bounds, Place, Policy, Rule, judge_request
 from sexton_runner.egress.proxy import open_proxy
+from sexton_runner.egress.records import Roots
 from sexton_runner.egress.seen import Answer, Asked, Seen
 from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.frames import Frame
@@ -45,6 +46,8 @@ async def open_network(
     network = Network(
         certificates=b"",
         serve=doors.serve,
+        authorities=Roots(settings.ca_bundle).context,
+        private_hosts=settings.private_hosts,
         variables=variables(policy.env, placeholders),
         placeholders=placeholders,
         limits=_limits(policy),

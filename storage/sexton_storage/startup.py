@@ -58,7 +58,7 @@ class NotAllowed(MigrationFailed):
 class RestoreUnfinished(MigrationFailed):
     """The rows of a backup were being restored when it stopped."""
 
-    way_out = "Drop the database, create it again, and run 'sexton restore' again"
+    way_out = "Drop the database, create it again, and run 'sexton backup restore' again"
 
 
 class SchemaBehind(MigrationFailed):

@@ -68,6 +68,8 @@ def test_the_first_commands_can_be_pasted_as_they_stand(server: ServerProcess, b
             env=bare_shell.environment,
         )
         assert ended.returncode == 0, f"{line}: {ended.stdout}{ended.stderr}"
+        # What is tried first needs nothing that is not there yet.
+        assert "(warning)" not in ended.stderr
 
 
 def test_a_program_on_the_path_is_called_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

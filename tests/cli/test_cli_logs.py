@@ -193,4 +193,4 @@ def test_secrets_are_shown_at_the_first_start_and_never_again(tmp_path: Path) ->
     assert key not in node.output() + node.errors()
     assert "/auth/sign-in/" not in node.output()
     assert str(tmp_path / "data" / "api-key") in node.output().replace("\n", "")
-    assert "sexton sign-in-link" in node.output()
+    assert "sexton auth link" in node.output()

@@ -81,7 +81,7 @@ def test_a_used_up_balance_is_told_everywhere_and_credit_lets_work_go_on(
 
     checks = {check["name"]: check for check in orjson.loads(shell("doctor", "--json").stdout)["checks"]}
     assert checks["balance"]["state"] == "fail"
-    assert "sexton credit" in checks["balance"]["way_out"]
+    assert "sexton billing credit" in checks["balance"]["way_out"]
 
     wait_until(lambda: metric(server, "sexton_events_blocked") == 1)
     assert metric(server, "sexton_tenants_exhausted") == 1

@@ -76,7 +76,7 @@ def test_who_is_no_platform_admin_is_told_so(server: ServerProcess, shell: Shell
     ended = shell("top", "--token", server.ready["api_key"])
 
     assert (ended.returncode, "UZ-AUTH-021" in said(ended)) == (77, True)
-    assert "sexton sign-in-link" in said(ended)
+    assert "sexton auth link" in said(ended)
 
 
 def test_a_key_of_a_platform_admin_needs_no_browser(server: ServerProcess, shell: Shell) -> None:

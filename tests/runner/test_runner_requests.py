@@ -11,10 +11,12 @@ import pytest
 import trio
 from hypothesis import given, strategies as st
 
+from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.redact import MASK, Redactor, forms
 from sexton_runner.tool_settings import ToolSettings
 from sexton_runner.tools.addresses import forbidden, host_allowed
 from sexton_runner.tools.base import ToolResult
+from tests.worlds.certificates import make_certificate
 from tests.worlds.toolbox import Bench, Seen, Web, open_bench, open_web
 
 TOKEN = "tok-Canary+/=?&0123456789"
@@ -113,6 +115,33 @@ async def test_loopback_is_refused_unless_the_operator_allows_it(tmp_path: Path)
 
     assert web.seen == []
     assert "a loopback address" in result.content
+
+
+@pytest.mark.parametrize(
+    ("named", "other_port", "why"),
+    [("localhost", 0, ""), ("localhost:{port}", 0, ""), ("localhost:{port}", 1, "a loopback address")],
+)
+async def test_a_private_host_is_reached_by_the_name_and_port_that_the_operator_gave(
+    tmp_path: Path, named: str, other_port: int, why: str
+) -> None:
+    async with open_web() as web:
+        egress = EgressSettings(private_hosts=frozenset({named.format(port=web.port + other_port)}))
+        async with open_bench(tmp_path, policy=ALLOW, settings=ToolSettings(), egress=egress) as bench:
+            result = await ask(bench, url=web.url)
+
+    assert (len(web.seen), result.ok) == (0 if why else 1, not why)
+    assert why in result.content
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_a_server_is_trusted_by_the_bundle_of_the_operator(tmp_path: Path, is_named: bool) -> None:
+    tls = make_certificate(tmp_path, "localhost")
+    egress = EgressSettings(ca_bundle=tls.certificate if is_named else None)
+    async with open_web(tls=tls) as web, open_bench(tmp_path, policy=ALLOW, egress=egress) as bench:
+        result = await ask(bench, url=web.url, headers={"authorization": "Bearer ${secrets.hub.token}"})
+
+    assert (len(web.seen), result.ok) == (int(is_named), is_named)
+    assert is_named or "the certificate of localhost is not trusted: self" in result.content
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ import h11
 import msgspec
 import trio
 
+from sexton_http.wire.tls import Tls
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.egress_settings import EgressSettings
 from sexton_runner.frame_sender import FrameSender
@@ -126,11 +128,12 @@ class Web:
     respond: Responder
     seen: list[Seen] = field(default_factory=list)
     stall: bool = False
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """Give the address by name."""
-        return f"http://localhost:{self.port}"
+        return f"{self.scheme}://localhost:{self.port}"
 
 
 def echo(seen: Seen) -> tuple[int, dict[str, str], bytes]:
@@ -172,13 +175,19 @@ async def serve_once(web: Web, stream: trio.abc.Stream) -> None:
 
 
 @asynccontextmanager
-async def open_web(respond: Responder = echo) -> AsyncIterator[Web]:
-    """Serve on a free port of loopback."""
+async def open_web(respond: Responder = echo, tls: Tls | None = None) -> AsyncIterator[Web]:
+    """Serve on a free port of loopback, with ``tls`` over https."""
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     web = Web(listeners[0].socket.getsockname()[1], respond)
 
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    if tls is not None:
+        context.load_cert_chain(tls.certificate, tls.key)
+        web.scheme = "https"
+
     async def serve(stream: trio.SocketStream) -> None:
-        await serve_once(web, stream)
+        safe = stream if tls is None else trio.SSLStream(stream, context, server_side=True)
+        await serve_once(web, safe)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.serve_listeners, serve, listeners)

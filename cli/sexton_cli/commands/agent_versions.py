@@ -3,7 +3,7 @@
 import click
 
 from sexton_cli.caller import Caller
-from sexton_cli.client import Client
+from sexton_cli.client import Client, Row
 from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.commands.words import AGENT_WORD
@@ -67,14 +67,16 @@ def diff(caller: Caller, *, name: str, version: str, against: str | None, files:
 def roll_back(caller: Caller, *, name: str, version: str, yes: bool) -> None:
     """Make a VERSION (its number or id) of an agent's files the active one again, from its next lease on."""
     sure(caller, f"Have agent {name} work by version {version} again?", yes=yes)
+    done = make_active(caller, name, version)
+    caller.output.thing(done, f"Agent {name} works by version {version} from its next lease on.")
+
+
+def make_active(caller: Caller, name: str, version: str) -> Row:
+    """Have an agent work by a version that is named by its number or id; what the server says of it."""
     with caller.client() as client:
         workspace = workspace_path(caller, client)
         body = {"config_version_id": id_of_version(client, workspace, name, version)}
-        done = client.post(f"{workspace}/harness/activate", body)
-    if caller.output.as_json:
-        caller.output.document(done)
-        return
-    caller.output.say(f"Agent {name} works by version {version} from its next lease on.")
+        return client.post(f"{workspace}/harness/activate", body)
 
 
 def version_number(caller: Caller, client: Client, name: str, version: str) -> int:

@@ -100,7 +100,9 @@ def verify(caller: Caller, *, folder: Path, backup_id: str | None) -> None:
             if not caller.output.as_json:
                 caller.output.say(f"{name} is whole")
     if not names:
-        raise Fault(f"{folder} has no backup", "Make one with 'sexton backup --to FOLDER'.", status=FAILED)
+        raise Fault(
+            f"{folder} has no backup", "Make one with 'sexton backup create --to FOLDER'.", status=FAILED
+        )
     if caller.output.as_json:
         caller.output.document({"items": [{"id": name, "whole": True} for name in names]})
 

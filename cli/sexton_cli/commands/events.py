@@ -169,7 +169,9 @@ def steer(
     if event.get("status") != "processed":
         label = event.get("failure_label") or event.get("error_code")
         told = f"the event ended {event.get('status')}" + (f": {label}" if label else "")
-        raise Fault(told, f"'sexton events {agent}' shows it.", status=FAILED, code=event.get("error_code"))
+        raise Fault(
+            told, f"'sexton event list {agent}' shows it.", status=FAILED, code=event.get("error_code")
+        )
 
 
 def _message(caller: Caller, message: str | None) -> str:

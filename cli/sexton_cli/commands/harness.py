@@ -6,7 +6,7 @@ import click
 
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row, field
-from sexton_cli.commands.agent_versions import id_of_version
+from sexton_cli.commands.agent_versions import id_of_version, make_active
 from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling, sure, yes
 from sexton_cli.commands.table import HARNESS
@@ -69,10 +69,7 @@ def compile(caller: Caller, *, name: str, version: str) -> None:  # noqa: A001 -
 def activate(caller: Caller, *, name: str, version: str, yes: bool) -> None:
     """Have an agent work by a compiled VERSION (its number or id) from its next lease on."""
     sure(caller, f"Have agent {name} work by version {version}?", yes=yes)
-    with caller.client() as client:
-        workspace = workspace_path(caller, client)
-        body = {"config_version_id": id_of_version(client, workspace, name, version)}
-        done = client.post(f"{workspace}/harness/activate", body)
+    done = make_active(caller, name, version)
     urls: Row = done.get("webhook_urls") or {}
     new = {f"webhook {source}": url for source, url in urls.items()}
     caller.output.thing(done, {"agent": name, "works by": version, **new})

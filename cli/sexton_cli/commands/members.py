@@ -1,4 +1,4 @@
-"""``sexton member``: who is admitted to your tenant."""
+"""``sexton member``: the members of your tenant."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ def member() -> None:
 @member.command("list")
 @calling
 def list_(caller: Caller) -> None:
-    """List who is, or was, admitted to your tenant, oldest first."""
+    """List the members of your tenant, removed ones too, oldest first."""
     with caller.client() as client:
         items = list(members_of(client))
     if caller.output.as_json:
@@ -60,13 +60,13 @@ def list_(caller: Caller) -> None:
 @click.option(
     "--subject",
     metavar="ISSUER#SUBJECT",
-    help="As whom a provider knows this person; without it, the link is the only way in.",
+    help="How a provider names this person; without it, the link is the only way in.",
 )
 @calling
 def invite(caller: Caller, *, name: str, role: str | None, subject: str | None) -> None:
-    """Admit somebody, or let a removed member in again, and show a link that signs one browser in, once.
+    """Add a member, or let a removed one in again, and show a link that signs one browser in, once.
 
-    NAME is the name or id of somebody who is known, or of somebody new.
+    NAME is the name or id of a member, or the name of a new one.
     """
     with caller.client() as client:
         known = next((row for row in members_of(client) if name in {row["id"], row["name"]}), None)
@@ -110,7 +110,9 @@ def resume(caller: Caller, *, who: str) -> None:
 
 @member.command()
 @click.argument("who", metavar="MEMBER")
-@click.option("--hand-over-to", "heir", metavar="MEMBER", help="Who is given the keys; without it, they end.")
+@click.option(
+    "--hand-over-to", "heir", metavar="MEMBER", help="The member who gets the keys; without it, they end."
+)
 @calling
 def remove(caller: Caller, *, who: str, heir: str | None) -> None:
     """Remove a MEMBER: sign-ins, tokens and keys end at once, on every server.

@@ -106,6 +106,8 @@ def _show(caller: Caller, told: Row) -> None:
             "balance": dollars_of(field(told, "balance_nanos", int)),
             "limit": "none: work goes on below zero" if told.get("is_unlimited") else "work stops at zero",
             "used up": moment(told.get("exhausted_at")) if told.get("is_exhausted") else None,
-            "way out": "a platform admin can run 'sexton credit'" if told.get("is_exhausted") else None,
+            "way out": "a platform admin can run 'sexton billing credit'"
+            if told.get("is_exhausted")
+            else None,
         }
     )

@@ -42,7 +42,7 @@ def throughput(caller: Caller, *, minutes: int) -> None:
     rows: list[Row] = field(found, "minutes", list)
     caller.output.table(COLUMNS, [_shown(row) for row in rows if row["came"]])
     if not any(row["came"] for row in rows):
-        caller.output.note("No event came. Wake an agent: sexton steer AGENT MESSAGE")
+        caller.output.note("No event came. Wake an agent: sexton event send AGENT MESSAGE")
 
 
 def _shown(row: Row) -> Row:

@@ -838,10 +838,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List who is, or was, admitted to the tenant, oldest first. */
+        /** List the members of the tenant, removed ones too, oldest first. */
         get: operations["list_members"];
         put?: never;
-        /** Admit somebody, with a link that signs one browser in, once, within an hour. */
+        /** Add a member, with a link that signs one browser in, once, within an hour. */
         post: operations["create_member"];
         delete?: never;
         options?: never;
@@ -876,7 +876,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a fresh link for a member; somebody who was removed is admitted again by it. */
+        /** Make a fresh link for a member; it lets a removed one in again. */
         post: operations["invite_member"];
         delete?: never;
         options?: never;
@@ -4487,7 +4487,7 @@ export interface components {
             active: boolean;
         };
         /**
-         * @description What becomes of the keys of somebody who is removed.
+         * @description What becomes of the keys of a removed member.
          * @enum {unknown}
          */
         KeysAfter: "end" | "hand_over";

@@ -57,7 +57,7 @@ ROWS: Final = (
     Code(
         "UZ-SHADOW-001", 403, "Shadow run", ANSWER,
         cause="The run is a shadow: nothing that it asks for takes effect.",
-        way_out="Nothing is wrong: a shadow repeats a saved event under other files, and keeps, lends and sends nothing. `sexton agent shadow report JOB` shows what came of it. To have it take effect, make the version the active one and run `sexton replay EVENT`.",
+        way_out="Nothing is wrong: a shadow repeats a saved event under other files, and keeps, lends and sends nothing. `sexton agent shadow report JOB` shows what came of it. To have it take effect, make the version the active one and run `sexton event replay EVENT`.",
         detail="This is a shadow run: nothing that it asks for takes effect.",
     ),
     Code(
@@ -81,7 +81,7 @@ ROWS: Final = (
     Code(
         "UZ-GRANT-002", 403, "Integration grant pending approval", ANSWER_EVENT,
         cause="The request has not been decided yet.",
-        way_out="An operator decides: `sexton grants list AGENT`, then `sexton grants approve`. Then replay the event.",
+        way_out="An operator decides: `sexton grants list --agent AGENT`, then `sexton grants approve`. Then replay the event.",
         detail="The request for slack has not been decided yet.", facts={"grant_id": "019346de-6400-7000-8000-000000000019", "service": "slack"},
     ),
     Code(

@@ -9,7 +9,7 @@ ROWS: Final = (
     Code(
         "UZ-ZMB-001", 402, "Agent budget exceeded", ANSWER_EVENT,
         cause="The agent has spent its dollars for the day or month.",
-        way_out="Wait for the next day (UTC) or month, or raise `budget` in `TRIGGER.md` and run `sexton agent update`. First see what it was spent on: `sexton charges`. `Retry-After` says when the budget begins again.",
+        way_out="Wait for the next day (UTC) or month, or raise `budget` in `TRIGGER.md` and run `sexton agent update`. First see what it was spent on: `sexton billing charges`. `Retry-After` says when the budget begins again.",
         detail="The agent has spent its budget for this day.",
     ),
     Code(

@@ -57,7 +57,7 @@ ROWS: Final = (
     Code(
         "UZ-PROVIDER-004", 400, "Model not in the catalogue", ANSWER,
         cause="The catalogue has no such model.",
-        way_out="`sexton models` shows the models. For one that is not there use a credential of your own (self-managed), or have the operator add it to `catalogue.json`.",
+        way_out="`sexton model list` shows the models. For one that is not there use a credential of your own (self-managed), or have the operator add it to `catalogue.json`.",
         detail="/model: the catalogue has no llama-at-home",
     ),
     Code(

@@ -51,13 +51,13 @@ ROWS: Final = (
     Code(
         "UZ-RUN-012", 402, "Balance exhausted", ANSWER,
         cause="The tenant's balance is zero; the run stops.",
-        way_out="Stop the run and report it with `balance_exhausted`. People add credit with `sexton credit`; then the event is replayed.",
+        way_out="Stop the run and report it with `balance_exhausted`. People add credit with `sexton billing credit`; then the event is replayed.",
         detail="The tenant's balance is used up; stop the run and report.",
     ),
     Code(
         "UZ-ACTOR-001", 404, "Actor not found", ANSWER,
         cause="No such actor is awake at this server, or the worker that was named does not answer.",
-        way_out="`sexton actor tree` and `sexton top` show the actors that are awake. An actor that nobody asked for some time sleeps, and wakes by itself with its next message; on several servers name the one that has it.",
+        way_out="`sexton actor tree` and `sexton fleet top` show the actors that are awake. An actor that nobody asked for some time sleeps, and wakes by itself with its next message; on several servers name the one that has it.",
         detail="there is no actor zombie/019346de-6400-7000-8000-000000000009 awake there",
     ),
     Code(
@@ -123,7 +123,7 @@ ROWS: Final = (
     Code(
         "UZ-EXEC-012", 500, "Runner agent init failed", EVENT_STREAM,
         cause="The agent, or a preview, could not be prepared.",
-        way_out="Look at the key (`sexton credentials llm set PROVIDER`) and at the name of the model (`sexton models`). `sexton agent run DIR` tries the agent on your own machine. Then replay the event.",
+        way_out="Look at the key (`sexton credentials llm set PROVIDER`) and at the name of the model (`sexton model list`). `sexton agent run DIR` tries the agent on your own machine. Then replay the event.",
         detail="the provider refuses the key",
     ),
     Code(

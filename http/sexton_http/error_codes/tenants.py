@@ -57,7 +57,7 @@ ROWS: Final = (
     Code(
         "UZ-BILLING-005", 402, "Credit exhausted", ANSWER_EVENT,
         cause="The tenant's balance is zero.",
-        way_out="Add credit: `sexton credit DOLLARS` as a platform admin, or ask whoever runs the server. `sexton balance` shows what is left and `sexton charges` where it went. What was blocked because the money was gone starts by itself once there is credit; an event that failed is done again with `sexton event replay`.",
+        way_out="Add credit: `sexton billing credit DOLLARS` as a platform admin, or ask whoever runs the server. `sexton billing balance` shows what is left and `sexton billing charges` where it went. What was blocked because the money was gone starts by itself once there is credit; an event that failed is done again with `sexton event replay`.",
         detail="The tenant's balance is used up; work goes on when it has credit.",
     ),
     Code(

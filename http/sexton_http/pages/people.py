@@ -21,7 +21,7 @@ _LINK: Final = """<p>This link signs you in, once. Opening it has not used it up
 <form method="post" class="actions"><button class="go" autofocus>Sign in</button></form>"""
 _NEW_LINK: Final = (
     "<p>The first start of <code>sexton up</code> prints a sign-in link that works once, within an hour. "
-    "<code>sexton sign-in-link</code>, on the server's machine, prints a fresh one.</p>"
+    "<code>sexton auth link</code>, on the server's machine, prints a fresh one.</p>"
 )
 _WAY: Final = '<a class="button go" href="/auth/login/{name}{following}">Sign in with {label}</a>'
 _WORKSPACES: Final = """<h2>Workspaces</h2>

@@ -1,4 +1,4 @@
-"""Members of a tenant: who is admitted, as what, and until when."""
+"""The members of a tenant: their roles, and whether they may sign in."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -35,12 +35,12 @@ class NewMember(Body):
     name: Name
     role: Role = Role.USER
     subject: Subject | None = None
-    """As whom a provider knows the person, `https://id.example.com#42`. Without it, only links let in."""
+    """How a provider names the person, `https://id.example.com#42`. Without it, links are the only way in."""
 
 
 class Invitation(Body):
     role: Role | None = None
-    """The role of somebody who was removed, from now on; `user` if it is not said."""
+    """The role of a removed member from now on; `user` if none is given."""
 
 
 class Standing(StrEnum):
@@ -56,7 +56,7 @@ class MemberPatch(Body):
 
 
 class KeysAfter(StrEnum):
-    """What becomes of the keys of somebody who is removed."""
+    """What becomes of the keys of a removed member."""
 
     END = "end"
     HAND_OVER = "hand_over"
@@ -70,7 +70,7 @@ class RemovalQuery(Query):
 
 @operation("GET", PATH, tag=TAG, role=Role.ADMIN, tenant_wide=True)
 async def list_members(call: Call[NoBody, MemberQuery]) -> MemberPage:
-    """List who is, or was, admitted to the tenant, oldest first."""
+    """List the members of the tenant, removed ones too, oldest first."""
     query = call.query
     rows, total = await call.ctx.world.storage.members.list(
         call.member.tenant_id,
@@ -93,7 +93,7 @@ async def list_members(call: Call[NoBody, MemberQuery]) -> MemberPage:
     codes=("UZ-MEMBER-003",),
 )
 async def create_member(call: Call[NewMember, NoQuery]) -> Invited:
-    """Admit somebody, with a link that signs one browser in, once, within an hour."""
+    """Add a member, with a link that signs one browser in, once, within an hour."""
     body, world = call.body, call.ctx.world
     check_covers(call.member, Rank(body.role), f"the role {body.role.value}")
     user = User(
@@ -130,8 +130,8 @@ async def create_member(call: Call[NewMember, NoQuery]) -> Invited:
 async def change_member(call: Call[MemberPatch, NoQuery]) -> MemberItem:
     """Give a member another role, suspend, or resume.
 
-    Who is suspended is refused at once, with all keys and tokens, and is signed out; keys work again when the
-    member is resumed. Nobody changes a member above his own rank, or raises one above it.
+    A suspended member is signed out, and all keys and tokens are refused at once; they work again when the
+    member is resumed. No one can change a member above their own rank, or raise one above it.
     """
     body = call.body
     status = None if body.status is None else MemberStatus(body.status)
@@ -178,7 +178,7 @@ async def remove_member(call: Call[NoBody, RemovalQuery]) -> Removed:
     codes=("UZ-MEMBER-001", "UZ-REQ-009"),
 )
 async def invite_member(call: Call[Invitation, NoQuery]) -> Invited:
-    """Make a fresh link for a member; somebody who was removed is admitted again by it."""
+    """Make a fresh link for a member; it lets a removed one in again."""
     member_id, members = call.id("member_id"), call.ctx.world.storage.members
     known = await members.find(call.member.tenant_id, member_id)
     role = call.body.role
@@ -217,7 +217,7 @@ async def _change(
         case MemberRefusal.ELSEWHERE:
             raise Problem("UZ-REQ-009", "the role of this member is what the issuer of the tokens says")
         case MemberRefusal.NOT_NOW:
-            detail = "who is suspended is resumed, and who was removed is invited; nothing else is possible"
+            detail = "a suspended member can be resumed, and a removed one invited; nothing else is possible"
             raise Problem("UZ-REQ-009", detail)
 
 

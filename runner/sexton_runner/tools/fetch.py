@@ -3,7 +3,8 @@
 import contextlib
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+import ssl
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Protocol
@@ -11,8 +12,9 @@ from typing import Protocol
 import httpx2
 import trio
 
-from sexton_runner.network import Limits
-from sexton_runner.tools.addresses import forbidden, host_allowed, is_loopback
+from sexton_runner.tools.addresses import is_loopback
+from sexton_runner.tools.reach import PORTS, Reach
+from sexton_runner.trust import untrusted
 
 MAX_REDIRECTS = 5
 MAX_BODY_BYTES = 1 << 20
@@ -20,7 +22,6 @@ READ_BYTES = 1 << 16
 MAX_TRIED_ADDRESSES = 3
 CONNECT_S = 10.0
 MAX_PORT = 65_535
-PORTS = {"http": 80, "https": 443}
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 KEEPS_METHOD = frozenset({307, 308})
 # Set by the connection itself; from a model they could only disagree with it.
@@ -102,28 +103,6 @@ class Fetched:
     sunk: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """Where requests may go: the agent's ``network.allow``, and loopback by an operator's choice only.
-
-    ``allow`` are hosts as a whole; ``limits`` knows those that are allowed in part.
-    """
-
-    allow: Sequence[str]
-    allow_loopback: bool = False
-    limits: Limits | None = None
-
-    def refusal(self, method: str, url: httpx2.URL) -> str | None:
-        """Say why this request may not be made; None: it may."""
-        host = url.raw_host.decode("ascii")
-        if host_allowed(host, self.allow):
-            return None
-        if self.limits is None:
-            return f"the host {host} is not in network.allow"
-        path = url.raw_path.decode("ascii").partition("?")[0]
-        return self.limits(method, host, url.port or PORTS[url.scheme], path)
-
-
 async def fetch(wanted: Wanted, reach: Reach, timeout_s: float) -> Fetched:
     """Make the request and follow its redirects, each checked like the first; raises ``NotFetched``."""
     with trio.move_on_after(timeout_s):
@@ -169,9 +148,11 @@ async def _once(wanted: Wanted, reach: Reach) -> Fetched:
     missed = ""
     for address in addresses[:MAX_TRIED_ADDRESSES]:
         try:
-            return await _ask(wanted, url, address)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as refused:
-            missed = type(refused).__name__
+            return await _ask(wanted, url, address, reach)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as fault:
+            if mistrust := untrusted(fault):
+                raise NotFetched(f"the certificate of {host} is not trusted: {mistrust}") from fault
+            missed = type(fault).__name__
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, UnicodeError) as broken:
             raise NotFetched(f"the request failed: {type(broken).__name__}") from broken
     raise NotFetched(f"no connection to {host}: {missed}")
@@ -186,19 +167,21 @@ async def _resolve(host: str, port: int, reach: Reach) -> list[str]:
     addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
     for address in addresses:
         # One closed address among open ones is a trick, not a host.
-        if why := forbidden(address, allow_loopback=reach.allow_loopback):
+        if why := reach.closed(host, port, address):
             raise NotFetched(f"the host {host} stands for {why}, which a run must not reach")
     if not addresses:
         raise NotFetched(f"the host {host} cannot be found")
     return addresses
 
 
-async def _ask(wanted: Wanted, url: httpx2.URL, address: str) -> Fetched:
+async def _ask(wanted: Wanted, url: httpx2.URL, address: str, reach: Reach) -> Fetched:
     headers = [("host", url.netloc.decode("ascii")), ("accept-encoding", "identity")]
     headers += [(name, value) for name, value in wanted.headers.items() if name.lower() not in OWN_HEADERS]
     if isinstance(wanted.body, FileBody):
         headers.append(("content-length", str(wanted.body.size)))
-    transport = httpx2.AsyncHTTPTransport(trust_env=False, retries=0)
+    # Reading the authorities takes 50 ms: once a run, and for nothing that goes out in the clear.
+    verify = reach.authorities() if url.scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, retries=0)
     async with httpx2.AsyncClient(
         transport=transport, trust_env=False, timeout=httpx2.Timeout(None, connect=CONNECT_S)
     ) as client:

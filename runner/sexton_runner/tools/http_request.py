@@ -15,8 +15,9 @@ from sexton_runner.run_files.file_names import NAME_BYTES, media_type_of
 from sexton_runner.tools.answer_file import AnswerFile
 from sexton_runner.tools.arguments import an_object
 from sexton_runner.tools.base import Found, ToolResult
-from sexton_runner.tools.fetch import Fetched, NotFetched, Reach, Wanted, fetch, host_of
+from sexton_runner.tools.fetch import Fetched, NotFetched, Wanted, fetch, host_of
 from sexton_runner.tools.lent_secrets import LentSecrets, NotLent
+from sexton_runner.tools.reach import Reach
 from sexton_runner.tools.request_files import FilesOfRequest, RequestFiles
 from sexton_runner.tools.truncation import clipped
 

@@ -7,7 +7,6 @@ from typing import Any
 from sexton_runner.run import Run
 from sexton_runner.tools.approval import RequestApproval
 from sexton_runner.tools.base import Tool
-from sexton_runner.tools.fetch import Reach
 from sexton_runner.tools.folder_files import FolderFiles
 from sexton_runner.tools.follow_up import ScheduleFollowUp
 from sexton_runner.tools.http_request import HttpRequest
@@ -16,6 +15,7 @@ from sexton_runner.tools.lent_secrets import LentSecrets
 from sexton_runner.tools.memory import MemoryRecall, MemoryStore
 from sexton_runner.tools.programs import Programs, Python, Shell
 from sexton_runner.tools.proposal import ProposeImprovement
+from sexton_runner.tools.reach import Reach
 from sexton_runner.tools.read_file import ReadFile
 from sexton_runner.tools.request_files import RequestFiles
 from sexton_runner.tools.tool_sandbox import ToolSandbox
@@ -45,10 +45,16 @@ class Kit:
     @property
     def reach(self) -> Reach:
         """Give where requests may go."""
+        network, allow = self.run.network, self.run.live.lease.policy.network_policy.allow
+        allow_loopback = self.run.tools.allow_loopback
+        if network is None:
+            return Reach(allow=allow, allow_loopback=allow_loopback)
         return Reach(
-            allow=self.run.live.lease.policy.network_policy.allow,
-            allow_loopback=self.run.tools.allow_loopback,
-            limits=None if self.run.network is None else self.run.network.limits,
+            allow=allow,
+            allow_loopback=allow_loopback,
+            limits=network.limits,
+            private_hosts=network.private_hosts,
+            authorities=network.authorities,
         )
 
 

@@ -260,7 +260,8 @@ async def open_embedded_server(
     with owned(settings.base):
         if (settings.base / RESTORING).exists():
             raise ConnectFailed(
-                f"a restore into {settings.base} has not ended: run 'sexton restore' again, or remove it"
+                f"a restore into {settings.base} has not ended: "
+                "run 'sexton backup restore' again, or remove it"
             )
         data = settings.base.resolve() / "postgres"
         programs = find_programs(os.environ, euid=os.geteuid(), data=data)

@@ -2632,7 +2632,7 @@ class AsyncMembers(AsyncResource):
         page: int | None = None,
         page_size: int | None = None,
     ) -> models.MemberPage:
-        """List who is, or was, admitted to the tenant, oldest first.
+        """List the members of the tenant, removed ones too, oldest first.
 
         For an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
@@ -2647,7 +2647,7 @@ class AsyncMembers(AsyncResource):
     def each(
         self, *, status: models.AnyMemberStatus | None = None, page_size: int | None = None
     ) -> AsyncIterator[models.MemberItem]:
-        """List who is, or was, admitted to the tenant, oldest first. All of them, page by page."""
+        """List the members of the tenant, removed ones too, oldest first. All of them, page by page."""
         return self._transport.walk_pages(
             lambda page: self.list(status=status, page_size=page_size, page=page)
         )
@@ -2660,7 +2660,7 @@ class AsyncMembers(AsyncResource):
         subject: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.Invited:
-        """Admit somebody, with a link that signs one browser in, once, within an hour.
+        """Add a member, with a link that signs one browser in, once, within an hour.
 
         For an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
@@ -2678,8 +2678,8 @@ class AsyncMembers(AsyncResource):
     ) -> models.MemberItem:
         """Give a member another role, suspend, or resume.
 
-        Who is suspended is refused at once, with all keys and tokens, and is signed out; keys work again
-        when the member is resumed. Nobody changes a member above his own rank, or raises one above it. For
+        A suspended member is signed out, and all keys and tokens are refused at once; they work again when
+        the member is resumed. No one can change a member above their own rank, or raise one above it. For
         an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
         """
@@ -2709,7 +2709,7 @@ class AsyncMembers(AsyncResource):
     async def invite(
         self, member_id: str, *, role: models.AnyRole | None = None, idempotency_key: str | None = None
     ) -> models.Invited:
-        """Make a fresh link for a member; somebody who was removed is admitted again by it.
+        """Make a fresh link for a member; it lets a removed one in again.
 
         For an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.

@@ -824,7 +824,7 @@ AnyKeySort: TypeAlias = (
 
 
 class KeysAfter(Word):
-    """What becomes of the keys of somebody who is removed."""
+    """What becomes of the keys of a removed member."""
 
     END = "end"
     HAND_OVER = "hand_over"

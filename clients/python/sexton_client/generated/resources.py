@@ -2620,7 +2620,7 @@ class Members(Resource):
         page: int | None = None,
         page_size: int | None = None,
     ) -> models.MemberPage:
-        """List who is, or was, admitted to the tenant, oldest first.
+        """List the members of the tenant, removed ones too, oldest first.
 
         For an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
@@ -2635,7 +2635,7 @@ class Members(Resource):
     def each(
         self, *, status: models.AnyMemberStatus | None = None, page_size: int | None = None
     ) -> Iterator[models.MemberItem]:
-        """List who is, or was, admitted to the tenant, oldest first. All of them, page by page."""
+        """List the members of the tenant, removed ones too, oldest first. All of them, page by page."""
         return self._transport.walk_pages(
             lambda page: self.list(status=status, page_size=page_size, page=page)
         )
@@ -2648,7 +2648,7 @@ class Members(Resource):
         subject: str | None = None,
         idempotency_key: str | None = None,
     ) -> models.Invited:
-        """Admit somebody, with a link that signs one browser in, once, within an hour.
+        """Add a member, with a link that signs one browser in, once, within an hour.
 
         For an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
@@ -2666,8 +2666,8 @@ class Members(Resource):
     ) -> models.MemberItem:
         """Give a member another role, suspend, or resume.
 
-        Who is suspended is refused at once, with all keys and tokens, and is signed out; keys work again
-        when the member is resumed. Nobody changes a member above his own rank, or raises one above it. For
+        A suspended member is signed out, and all keys and tokens are refused at once; they work again when
+        the member is resumed. No one can change a member above their own rank, or raise one above it. For
         an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
         """
@@ -2697,7 +2697,7 @@ class Members(Resource):
     def invite(
         self, member_id: str, *, role: models.AnyRole | None = None, idempotency_key: str | None = None
     ) -> models.Invited:
-        """Make a fresh link for a member; somebody who was removed is admitted again by it.
+        """Make a fresh link for a member; it lets a removed one in again.
 
         For an API key or a user token, from the role admin on; not for a token that is limited to one
         workspace.
