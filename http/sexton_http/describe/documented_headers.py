@@ -59,12 +59,12 @@ def headers_of(operation: Operation, status: int) -> tuple[str, ...]:
         told += _OF_FILES.get(status, ())
     if status == UNAUTHORIZED:
         told.append("WWW-Authenticate")
-    if status in {TOO_MANY, UNAVAILABLE} or "UZ-ZMB-001" in _codes(operation, status):
+    if status in {TOO_MANY, UNAVAILABLE} or _has(operation, "UZ-ZMB-001", status):
         told.append("Retry-After")
     if operation.creates is not Creates.NOTHING and status not in {UNAUTHORIZED, TOO_MANY, UNAVAILABLE}:
         told.append("Idempotent-Replayed")
     return tuple(told)
 
 
-def _codes(operation: Operation, status: int) -> set[str]:
-    return {code for code in operation.all_codes() if operation.status_of(code) == status}
+def _has(operation: Operation, code: str, status: int) -> bool:
+    return code in operation.all_codes() and operation.status_of(code) == status

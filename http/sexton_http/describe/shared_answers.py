@@ -57,6 +57,7 @@ _MEANS: Final[Mapping[int, tuple[str, str]]] = {
     504: ("GatewayTimeout", "Another service gave no answer in time."),
 }
 GENERAL: Final = GENERAL_CODES | {"UZ-REQ-003"}
+_PLACES: Final[Mapping[str, int]] = {code: place for place, code in enumerate(CODES)}
 _ALWAYS: Final = frozenset({401, 429, 503})
 """For these, the header that the status brings goes without saying."""
 
@@ -66,7 +67,7 @@ def codes_by_status(operation: Operation) -> dict[int, list[str]]:
     by_status: dict[int, list[str]] = {}
     # A parameter with a slash or a colon in it is part of another path.
     beside = {"UZ-REQ-003"} if operation.params else set()
-    for code in sorted({*operation.all_codes(), *beside}, key=list(CODES).index):
+    for code in sorted({*operation.all_codes(), *beside}, key=_PLACES.__getitem__):
         by_status.setdefault(operation.status_of(code), []).append(code)
     return dict(sorted(by_status.items()))
 

@@ -15,7 +15,7 @@ from werkzeug.routing import BaseConverter, Map
 from sexton_http.answers import Answer, Problem, StreamAnswer
 from sexton_http.gateway.faults import as_problem
 from sexton_http.gateway.hot_mount import MATCHED, Matched, head_of
-from sexton_http.gateway.operations import MAX_BODY_BYTES
+from sexton_http.gateway.operations import MAX_BODY_BYTES, Operation
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.tracing import refuse_stranger
@@ -39,9 +39,7 @@ def make_quart(
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES  # Of what is sent where no route reads it.
     app.config["BODY_TIMEOUT"] = None  # The connection cuts slow senders.
     app.config["RESPONSE_TIMEOUT"] = None  # And slow readers.
-    rules = _rules(
-        tuple((mounted.operation.method, mounted.operation.path) for mounted in routes), tuple(removed)
-    )
+    rules = compile_rules([mounted.operation for mounted in routes], removed)
     app.url_map = rules.url_map
     app.view_functions.update(dict.fromkeys(rules.matched, _answer_matched))
     app.view_functions.update({name: partial(_refuse_method, allow) for name, allow in rules.refused.items()})
@@ -51,7 +49,7 @@ def make_quart(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rules:
+class Rules:
     """The paths of an app, apart from what answers them: to compile them takes longer than all else."""
 
     url_map: Map
@@ -62,11 +60,16 @@ class _Rules:
     removed: list[str]
 
 
+def compile_rules(operations: Iterable[Operation], removed: Sequence[str]) -> Rules:
+    """The rules of these routes; of the same routes they are compiled once."""
+    return _compiled(tuple((operation.method, operation.path) for operation in operations), tuple(removed))
+
+
 @lru_cache(maxsize=8)
-def _rules(routes: tuple[tuple[str, str], ...], removed: tuple[str, ...]) -> _Rules:
+def _compiled(routes: tuple[tuple[str, str], ...], removed: tuple[str, ...]) -> Rules:
     """``routes`` are methods and paths."""
     url_map = QuartMap(host_matching=False, converters={"segment": _Segment}, merge_slashes=False)
-    rules = _Rules(url_map, [], _refusals(routes), [])
+    rules = Rules(url_map, [], _refusals(routes), [])
     for method, path in routes:
         rules.matched.append(f"{method} {path}")
         _add(url_map, re.sub(r"\{(\w+)\}", r"<segment:\1>", path), rules.matched[-1], [method])
@@ -79,8 +82,19 @@ def _rules(routes: tuple[tuple[str, str], ...], removed: tuple[str, ...]) -> _Ru
     return rules
 
 
+class _Rule(QuartRule):
+    """A rule that paths are matched by. None is ever made from it, and what would make one takes long."""
+
+    def _compile_builder(self, *_: object, **_options: object) -> Callable[..., tuple[str, str]]:
+        return _never_built
+
+
+def _never_built(*_: object, **_values: object) -> tuple[str, str]:
+    raise NotImplementedError("the rules of this app match paths, and make none")
+
+
 def _add(url_map: Map, path: str, endpoint: str, methods: Sequence[str]) -> None:
-    rule = QuartRule(path, endpoint=endpoint, methods=methods)
+    rule = _Rule(path, endpoint=endpoint, methods=methods)
     rule.provide_automatic_options = False
     url_map.add(rule)
 
