@@ -1,6 +1,7 @@
 """Starts ``sexton`` by a fork of a process that has imported it, and not by an import of its own each time.
 
-All else is as in a process of its own. `make test-thorough` does without.
+That process has also made what every server makes of its routes alone: their documents and their rules. All
+else is as in a process of its own. `make test-thorough` does without.
 """
 
 import atexit
@@ -20,10 +21,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final
 
+import httpx2
 import orjson
 
 from sexton_cli import main as command
 from sexton_cli.commands.table import COMMANDS
+from sexton_http.bodies.decoding import query_decoder_of
+from sexton_http.bodies.lenient import decoder_of
+from sexton_http.bodies.shapes import Nothing
+from sexton_http.describe.documents import make_documents
+from sexton_http.gateway.quart_mount import compile_rules
+from sexton_http.routes.removed import PREFIXES
+from sexton_http.routes.table import OPERATIONS
 from tests.thorough import THOROUGH
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -177,6 +186,13 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
 def _main(descriptor: int) -> None:
     for entry in COMMANDS.values():
         import_module(f"sexton_cli.commands.{entry.place.partition(':')[0]}")
+    # A client imports what it sends with when it is made.
+    httpx2.AsyncClient()
+    make_documents(OPERATIONS, "")
+    compile_rules(OPERATIONS, PREFIXES)
+    for operation in OPERATIONS:
+        decoder_of(Nothing if operation.takes_nothing else operation.body)
+        query_decoder_of(operation.query)
     gc.collect()
     gc.freeze()
     asked = _serve(socket.socket(fileno=descriptor))
