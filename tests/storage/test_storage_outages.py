@@ -20,7 +20,10 @@ from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, Re
 from tests.fakes.database_proxy import Cut, Proxy, open_proxy
 from tests.worlds.storage import StorageWorld, metered
 
+PATIENT = PostgresSettings(patience_s=60, drain_s=1)
+"""However busy the machine is, an outage that ends is waited for."""
 IMPATIENT = PostgresSettings(patience_s=0.3, statement_s=5, drain_s=1)
+"""For outages that the writer is to be told of."""
 
 
 @pytest.fixture
@@ -38,7 +41,14 @@ async def proxy(postgres_dsn: str, socket_folder: Path) -> AsyncIterator[Proxy]:
 
 @pytest.fixture
 async def storage(proxy: Proxy) -> AsyncIterator[PostgresStorage]:
-    """Storage behind the proxy."""
+    """Storage behind the proxy, which waits until the database is back."""
+    async with open_postgres_storage(proxy.dsn, settings=PATIENT) as storage:
+        yield storage
+
+
+@pytest.fixture
+async def impatient(proxy: Proxy) -> AsyncIterator[PostgresStorage]:
+    """Storage behind the proxy, which soon says that the database is away."""
     async with open_postgres_storage(proxy.dsn, settings=IMPATIENT) as storage:
         yield storage
 
@@ -127,9 +137,9 @@ async def test_two_commits_in_a_row_may_be_lost(storage: PostgresStorage, proxy:
 
 
 async def test_a_database_that_stays_away_is_waited_for_a_while_then_said_to_be_away(
-    storage: PostgresStorage, proxy: Proxy, caplog: pytest.LogCaptureFixture
+    impatient: PostgresStorage, proxy: Proxy, caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = await StorageWorld(storage).found()
+    world = await StorageWorld(impatient).found()
     lease = await world.lease()
     proxy.away = True
     proxy.hang_up()
@@ -138,23 +148,23 @@ async def test_a_database_that_stays_away_is_waited_for_a_while_then_said_to_be_
             with pytest.raises(StorageUnavailable):
                 await world.renew(lease)
         with pytest.raises(StorageUnavailable):
-            await storage.tenants.load(world.tenant_id)
+            await impatient.tenants.load(world.tenant_id)
         with pytest.raises(StorageUnavailable):
-            await storage.tenants.credit(world.tenant_id, 1, "gift", "user:1")
-        assert not await storage.healthy()
+            await impatient.tenants.credit(world.tenant_id, 1, "gift", "user:1")
+        assert not await impatient.healthy()
 
         proxy.away = False
         _, renewed = await world.renew(lease)
-        assert await storage.healthy()
+        assert await impatient.healthy()
 
     assert renewed.charged_nanos == 100
-    assert len(await storage.metering.list(world.tenant_id, lease.event_id)) == 1
+    assert len(await impatient.metering.list(world.tenant_id, lease.event_id)) == 1
     # One line at its beginning and one at its end, however many noticed it.
     assert [r.message.split(":")[0].split(" after ")[0] for r in caplog.records] == [
         "the database went away",
         "the database is back",
     ]
-    assert storage.journal.statistics().hot.outages == 1
+    assert impatient.journal.statistics().hot.outages == 1
 
 
 async def test_a_short_outage_is_not_noticed_by_the_writer(storage: PostgresStorage, proxy: Proxy) -> None:
@@ -168,9 +178,9 @@ async def test_a_short_outage_is_not_noticed_by_the_writer(storage: PostgresStor
 
 
 async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
-    storage: PostgresStorage, proxy: Proxy
+    impatient: PostgresStorage, proxy: Proxy
 ) -> None:
-    world = await StorageWorld(storage).found()
+    world = await StorageWorld(impatient).found()
     agent = await world.agent()
     proxy.away = True
     proxy.hang_up()
@@ -179,7 +189,7 @@ async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
     async def append() -> None:
         try:
             outcomes.append(
-                await storage.journal.write(AppendEvent(world.event_of(agent), None, None, None, ()))
+                await impatient.journal.write(AppendEvent(world.event_of(agent), None, None, None, ()))
             )
         except StorageUnavailable as away:
             outcomes.append(away)
@@ -190,7 +200,7 @@ async def test_writers_who_wait_behind_an_outage_are_not_kept_waiting(
     assert {type(o) for o in outcomes} == {StorageUnavailable}
 
     proxy.away = False
-    assert await storage.events.list(world.workspace_id, limit=5) == []
+    assert await impatient.events.list(world.workspace_id, limit=5) == []
 
 
 async def test_killed_backends_lose_nothing_and_double_nothing(
@@ -277,7 +287,7 @@ async def test_a_host_that_is_silent_does_not_keep_us_from_the_next(postgres_dsn
     silent.listen()
     port = silent.getsockname()[1]
     dsn = f"{address}host=127.0.0.1,{folder}&port={port},5432"
-    patient = replace_settings(IMPATIENT, patience_s=2.0)
+    patient = replace_settings(PATIENT, patience_s=2.0)
     with silent:
         async with open_postgres_storage(dsn, settings=patient) as storage:
             await StorageWorld(storage).found()
@@ -285,9 +295,9 @@ async def test_a_host_that_is_silent_does_not_keep_us_from_the_next(postgres_dsn
 
 
 async def test_a_server_that_takes_no_writes_is_not_ready_and_is_left(
-    storage: PostgresStorage, postgres_dsn: str
+    impatient: PostgresStorage, postgres_dsn: str
 ) -> None:
-    world = await StorageWorld(storage).found()
+    world = await StorageWorld(impatient).found()
     lease = await world.lease()
     name = postgres_dsn.partition("?")[0].rpartition("/")[2]
 
@@ -303,18 +313,18 @@ async def test_a_server_that_takes_no_writes_is_not_ready_and_is_left(
             )
             await connection.close()
 
-        await storage._portal.run(ask)
+        await impatient._portal.run(ask)
 
     await set_read_only("on")
     with pytest.raises(StorageUnavailable):
         await world.renew(lease)
     with pytest.raises(StorageUnavailable):
-        await storage.tenants.credit(world.tenant_id, 1, "gift", "user:1")
-    assert not await storage.healthy()
+        await impatient.tenants.credit(world.tenant_id, 1, "gift", "user:1")
+    assert not await impatient.healthy()
 
     await set_read_only("off")
     await world.renew(lease)
-    assert await storage.healthy()
+    assert await impatient.healthy()
 
 
 async def test_a_writer_who_gives_up_waiting_has_written_all_the_same(storage: PostgresStorage) -> None:
@@ -379,7 +389,7 @@ async def test_closing_lets_the_queue_finish(postgres_dsn: str) -> None:
 
 async def test_closing_during_an_outage_tells_every_writer(proxy: Proxy) -> None:
     answers: list[object] = []
-    patient = replace_settings(IMPATIENT, patience_s=60.0, drain_s=0.1)
+    patient = replace_settings(PATIENT, drain_s=0.1)
     async with open_postgres_storage(proxy.dsn, settings=patient) as storage:
         world = await StorageWorld(storage).found()
         agent = await world.agent()
@@ -394,7 +404,7 @@ async def test_closing_during_an_outage_tells_every_writer(proxy: Proxy) -> None
 
 async def test_a_full_queue_refuses_the_next(postgres_dsn: str) -> None:
     async with open_postgres_storage(
-        postgres_dsn, settings=replace_settings(IMPATIENT, queue_limit=8)
+        postgres_dsn, settings=replace_settings(PATIENT, queue_limit=8)
     ) as storage:
         world = await StorageWorld(storage).found()
         agent = await world.agent()
