@@ -15,6 +15,9 @@ import trio
 ROOT = Path(__file__).parents[2]
 SERVED = str(Path(__file__).with_name("lease_table_with_service.py"))
 WITHIN_S = 180
+LOOK_AGAIN_S = 0.3
+"""To look at all processes is work."""
+AT_WORK = (b'"role": "rates"', b"sleep(3600)", b"bin/postgres")
 MEASURE = [sys.executable, "-m", "bench.leasebench", SERVED, "--no-failures", "--seconds", "600", "--out"]
 IN_A_SHELL = ["sh", "-c", '"$@" & wait', "sh"]
 
@@ -38,22 +41,22 @@ class Running:
     async def until_at_work(self) -> None:
         """Until PostgreSQL, the service and the process that holds leases run beside each other."""
         with trio.fail_after(WITHIN_S):
-            while not all(self._running(word) for word in ('"role": "rates"', "sleep(3600)", "bin/postgres")):
+            while not all(any(word in command for _, command in self._processes()) for word in AT_WORK):
                 assert self.process.poll() is None, (self.folder / "log").read_text()
-                await trio.sleep(0.05)
+                await trio.sleep(LOOK_AGAIN_S)
 
     async def until_nothing_is_left(self) -> None:
         with trio.fail_after(WITHIN_S):
-            while self._running("") or self.process.poll() is None:
-                await trio.sleep(0.05)
+            while self._processes() or self.process.poll() is None:
+                await trio.sleep(LOOK_AGAIN_S)
 
     def measuring(self) -> int:
         """The process that measures: the child of the one that waits for it."""
-        return self._running("bench.leasebench")[1]
+        return [pid for pid, command in self._processes() if b"bench.leasebench" in command][1]
 
-    def _running(self, word: str) -> list[int]:
-        """The processes of this run with that in their command, oldest first; zombies have no command."""
-        found: list[tuple[int, int]] = []
+    def _processes(self) -> list[tuple[int, bytes]]:
+        """The processes of this run with their commands, oldest first; zombies have no command."""
+        found: list[tuple[int, int, bytes]] = []
         for folder in Path("/proc").iterdir():
             if not folder.name.isdigit():
                 continue
@@ -64,12 +67,12 @@ class Running:
                 started = int((folder / "stat").read_text().rpartition(")")[2].split()[19])
             except OSError:
                 continue
-            if ours and command and word.encode() in command:
-                found.append((started, int(folder.name)))
-        return [pid for _, pid in sorted(found)]
+            if ours and command:
+                found.append((started, int(folder.name), command))
+        return [(pid, command) for _, pid, command in sorted(found)]
 
     def kill_all(self) -> None:
-        for pid in self._running(""):
+        for pid, _ in self._processes():
             os.kill(pid, signal.SIGKILL)
         self.process.wait()
 

@@ -22,11 +22,13 @@ WORKERS = 3
 RUNNERS = 6
 PATIENCE_S = 120
 RENEWALS = 5
+PAUSE_S = 0.05
+"""Between two calls of a runner: then there are still a hundred a second, and each fault meets some."""
 T = TypeVar("T")
 
 
 class Load:
-    """Runners that lease, renew and report without pause, and a sender of messages."""
+    """Runners that lease, renew and report all the time, and a sender of messages."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -47,6 +49,7 @@ class Load:
                 lease = await self._insist(partial(node.lease, runner))
                 if lease is not None:
                     for _ in range(RENEWALS):
+                        await trio.sleep(PAUSE_S)
                         await self._insist(partial(node.renew, runner, lease))
                     await self._insist(partial(node.report, runner, lease))
                     self.done.add(lease["event"]["event_id"])

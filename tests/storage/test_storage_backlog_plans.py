@@ -95,6 +95,13 @@ def identity(kind: str, number: int) -> UUID:
     return UUID(f"{kind}0000000-0000-7000-8000-{number:012x}")
 
 
+@pytest.fixture(scope="module")
+def flooded(module_dsn: str) -> str:
+    """The address of a database in a flood, of which each piece of work finds its own part untouched."""
+    asyncio.run(flood(module_dsn))
+    return module_dsn
+
+
 async def flood(dsn: str) -> None:
     """A server that had nothing to do when it was analysed, and has now."""
     connection = await asyncpg.connect(as_superuser(dsn))
@@ -226,23 +233,23 @@ async def what_agents_hold(storage: PostgresStorage) -> int:
 @pytest.mark.parametrize(
     "work",
     [
-        claims,
-        frames,
-        gates,
-        ends,
+        # In this order, for all share the flood: first those that change nothing.
         agents_that_are_ready,
         one_agent_that_is_ready,
         what_runners_hold,
         how_much_runners_hold,
         what_agents_hold,
+        frames,
+        gates,
+        ends,
+        claims,
     ],
 )
-async def test_in_a_flood_each_piece_of_work_reads_its_own_rows(postgres_dsn: str, work: Work) -> None:
-    await trio.to_thread.run_sync(lambda: asyncio.run(flood(postgres_dsn)))
-    before = await trio.to_thread.run_sync(lambda: asyncio.run(read_so_far(postgres_dsn)))
-    async with open_postgres_storage(postgres_dsn) as storage:
+async def test_in_a_flood_each_piece_of_work_reads_its_own_rows(flooded: str, work: Work) -> None:
+    before = await trio.to_thread.run_sync(lambda: asyncio.run(read_so_far(flooded)))
+    async with open_postgres_storage(flooded) as storage:
         pieces = await work(storage)
-    after = await trio.to_thread.run_sync(lambda: asyncio.run(read_so_far(postgres_dsn)))
+    after = await trio.to_thread.run_sync(lambda: asyncio.run(read_so_far(flooded)))
     read = {name: count - before.get(name, 0) for name, count in after.items()}
     worst = sorted(read.items(), key=lambda item: -item[1])[:3]
 
