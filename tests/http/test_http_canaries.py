@@ -4,9 +4,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import trio
 from msgspec.structs import replace
 
 from sexton_actors.periodic.canary_rounds import Judge
+from sexton_actors.protocol.canary import JudgeCanary
+from sexton_actors.tree import tree
+from sexton_engine import ActorSystem, open_system
+from sexton_http.gateway.replays import FRAMES_A_READ
 from sexton_storage.records.tenants import PlanTier
 from tests.http.test_http_plans import cut_off, free
 from tests.worlds.http import HttpWorld, open_http_world
@@ -52,6 +57,15 @@ async def on_both_sides(world: HttpWorld, zombie: dict[str, Any], count: int) ->
     sides: dict[str, list[str]] = {"candidate": [], "stable": []}
     while min(map(len, sides.values())) < count:
         assert sum(map(len, sides.values())) < 100, "a side comes up more often than that"
+        event_id = await steer(world, zombie)
+        sides[(await event_of(world, event_id))["canary_side"]].append(event_id)
+    return sides
+
+
+async def on_the_candidate(world: HttpWorld, zombie: dict[str, Any], count: int) -> dict[str, list[str]]:
+    """Messages until the candidate has as many that wait; the sides' events, as they came."""
+    sides: dict[str, list[str]] = {"candidate": [], "stable": []}
+    while len(sides["candidate"]) < count:
         event_id = await steer(world, zombie)
         sides[(await event_of(world, event_id))["canary_side"]].append(event_id)
     return sides
@@ -103,6 +117,37 @@ async def test_a_candidate_that_fails_goes_back_by_itself_and_says_why(world: Ht
         ("canary.withdraw", "system:guard"),
         ("canary.start", lines["items"][1]["actor"]),
     ]
+
+
+async def test_two_nodes_that_both_see_that_it_fails_take_it_back_once_and_tell_so_once(
+    world: HttpWorld,
+) -> None:
+    zombie = await world.install()
+    zombie_id = UUID(zombie["zombie_id"])
+    await compiled(world, zombie, skill(body=SECOND))
+    begun = await begin(world, zombie, share=99, guard={"min_runs": 2, "max_failure_percent": 50})
+    count = sum(map(len, (await on_the_candidate(world, zombie, 2)).values()))
+    await work(world, await world.enrol(), count, outcome="agent_error", failure_reason="agent_run")
+    before = await world.storage.zombies.load(zombie_id)
+
+    async def judge_on(node: ActorSystem) -> None:
+        await node.ask("zombie", zombie_id, JudgeCanary(UUID(begun["canary_id"])))
+
+    async with open_system(tree(world.actors_world)) as other, trio.open_nursery() as nursery:
+        for node in (world.system, other) * 2:
+            nursery.start_soon(judge_on, node)
+    after = await world.storage.zombies.load(zombie_id)
+    lines = await world.get("/v1/audit", params={"action": "canary.withdraw"}, token=world.admin_token())
+    kept = await world.storage.frames.read(zombie_id, after=0, limit=FRAMES_A_READ)
+    over = await canary_of(world, zombie)
+
+    assert (over["status"], over["ended_by"], over["why"]) == ("withdrawn", "system:guard", "failures")
+    assert before is not None
+    assert after is not None
+    assert after.version == before.version + 1
+    assert len(lines.json()["items"]) == 1
+    said = [frame.data["status"] for frame in kept if frame.kind == "canary_changed"]
+    assert said == ["on_trial", "withdrawn"]
 
 
 async def test_counts_of_both_sides_are_exact_and_a_good_candidate_is_promoted(world: HttpWorld) -> None:
