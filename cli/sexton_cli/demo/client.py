@@ -59,19 +59,10 @@ class Client:
         """The frames of an event stream until the server ends it."""
         headers = self.headers | ({"last-event-id": last_id} if last_id else {})
         timeout = httpx2.Timeout(TIMEOUT_S, read=None)
-        async with self.http.stream("GET", path, headers=headers, timeout=timeout) as response:
-            fields: dict[str, str] = {}
-            async for line in response.aiter_lines():
-                if line:
-                    name, _, value = line.partition(":")
-                    fields[name] = value.removeprefix(" ")
-                elif "data" in fields:
-                    yield StreamFrame(
-                        fields.get("id", ""), fields.get("event", ""), orjson.loads(fields["data"])
-                    )
-                    fields = {}
-                else:
-                    fields = {}
+        async with self.http.sse(path, headers=headers, timeout=timeout) as source:
+            async for event in source:
+                if event.data:
+                    yield StreamFrame(event.id, event.event, orjson.loads(event.data))
 
 
 def _answer(response: httpx2.Response) -> Answer:
