@@ -14,6 +14,7 @@ from sexton_cli.billing_file import load_terms, read_terms
 from sexton_cli.catalogue import load_catalogue, read_catalogue
 from sexton_cli.exits import StartupFault
 from sexton_storage.records.tenants import PlanTier
+from tests.thorough import amount
 
 ROW = {
     "id": "m",
@@ -138,21 +139,18 @@ def test_a_mistake_in_the_plans_is_named(text: str, said: str, tmp_path: Path) -
         load_terms(file, tmp_path)
 
 
-STARTS = 5
-AT_A_TIME = 5
+STARTS = amount(1, 5, variable="SEXTON_WRONG_STARTS")
 CONFIG = 78
 
 
 def test_a_mistake_ends_every_start_with_status_78(tmp_path: Path) -> None:
     (tmp_path / "billing.toml").write_text('[plans.free]\nrequests_per_second = "fast"\n')
     words = [sys.executable, "-m", "sexton_cli.main", "serve", "--data", str(tmp_path), "--port", "0"]
-    statuses = []
-    for _ in range(STARTS // AT_A_TIME):
-        # With an allocator that checks its blocks: what went wrong now and then goes wrong each time.
-        started = [
-            subprocess.Popen(words, stderr=subprocess.DEVNULL, env=os.environ | {"PYTHONMALLOC": "debug"})
-            for _ in range(AT_A_TIME)
-        ]
-        statuses += [one.wait() for one in started]
+    # With an allocator that checks its blocks: what went wrong now and then goes wrong each time.
+    started = [
+        subprocess.Popen(words, stderr=subprocess.DEVNULL, env=os.environ | {"PYTHONMALLOC": "debug"})
+        for _ in range(STARTS)
+    ]
+    statuses = [one.wait() for one in started]
 
     assert statuses == [CONFIG] * STARTS

@@ -96,9 +96,13 @@ class Screen:
         """Of the browser's own protocol."""
         return await self._do(lambda: self.driver.execute_cdp_cmd(name, values))
 
-    async def picture(self, name: str, *, dark: bool = False) -> Path:
+    async def show_theme(self, *, dark: bool = False) -> None:
+        """Show the page in its light or its dark theme."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         await self.command("Emulation.setEmulatedMedia", features=[scheme, STILL])
+
+    async def picture(self, name: str, *, dark: bool = False) -> Path:
+        await self.show_theme(dark=dark)
         path = self.folder / f"{name}{'-dark' if dark else ''}.png"
         await self._do(lambda: self.driver.save_screenshot(str(path)))
         return path
