@@ -122,6 +122,7 @@ def test_a_file_is_imported_only_where_one_of_its_tests_runs(root: Path, run: Ru
     _, process = run(0, 0)
 
     imported = {name.rpartition(".")[2] for name in sys.modules if name.startswith(f"{FOLDER}.test_")}
+
     assert process.passed == names_of(root)[:1]
     assert imported == {Path(name.partition("::")[0]).stem for name in part(root, 0)}
 
@@ -134,6 +135,7 @@ def test_a_process_whose_tests_are_never_told_is_named(
     status, _ = run(0)
 
     assert status == pytest.ExitCode.USAGE_ERROR
+
     said = capsys.readouterr()
     assert "process 1 of this run has not collected its tests" in said.out + said.err
     assert sorted(path.name for path in (root / "collected").iterdir()) == ["0.json"]

@@ -105,6 +105,7 @@ def test_a_backup_that_is_killed_before_any_of_its_steps_counts_wholly_or_not_at
 
         assert len(repository.list_all()) == len(found) + 1
         assert [path.name for path in place.iterdir() if path.name.endswith(".unfinished")] == []
+
     assert seen == {1, 2}
 
 
@@ -203,4 +204,5 @@ def test_a_restore_that_is_killed_before_any_of_its_steps_is_whole_or_is_begun_a
         restore(data)
         assert content_of(data) == WHOLE
         assert not (data / RESTORING).exists()
+
     assert whole > 0

@@ -150,4 +150,5 @@ async def test_two_nodes_that_share_an_erasure_count_every_row_once(
         nursery.start_soon(work, "other", other)
 
     assert min(pages.values()) > 0, pages
+
     await is_as(world, erasure, expected, balance)
