@@ -139,6 +139,7 @@ async def test_two_nodes_that_both_see_that_it_fails_take_it_back_once_and_tell_
     after = await world.storage.zombies.load(zombie_id)
     lines = await world.get("/v1/audit", params={"action": "canary.withdraw"}, token=world.admin_token())
     kept = await world.storage.frames.read(zombie_id, after=0, limit=FRAMES_A_READ)
+    said = [frame.data["status"] for frame in kept if frame.kind == "canary_changed"]
     over = await canary_of(world, zombie)
 
     assert (over["status"], over["ended_by"], over["why"]) == ("withdrawn", "system:guard", "failures")
@@ -146,7 +147,6 @@ async def test_two_nodes_that_both_see_that_it_fails_take_it_back_once_and_tell_
     assert after is not None
     assert after.version == before.version + 1
     assert len(lines.json()["items"]) == 1
-    said = [frame.data["status"] for frame in kept if frame.kind == "canary_changed"]
     assert said == ["on_trial", "withdrawn"]
 
 
