@@ -1,0 +1,237 @@
+"""What must hold of a history: one function a rule, which gives a sentence for each violation.
+
+The last operations of a history read all rows once the faults have healed: ``read-events``, ``read-leases``,
+``read-money`` and ``read-gates``. A history without them proves nothing, and is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Final
+
+from tests.nemesis.checker.history import INVOKE, Done, Entry, NotAHistory, answered
+
+Row = dict[str, Any]
+ENDED: Final = frozenset({"processed", "agent_error", "cancelled", "dead_lettered"})
+DECIDED: Final = frozenset({"approved", "denied", "timed_out", "auto_killed"})
+READS: Final = ("events", "leases", "money", "gates")
+
+
+class Seen:
+    """A history, sorted by what was asked."""
+
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._done: dict[str, list[Done]] = defaultdict(list)
+        self.first_tried: dict[str, int] = {}
+        """When a delivery was sent first, whatever became of that try: it may be the one that was kept."""
+        known = list(entries)
+        for entry in known:
+            if entry.f == "send" and entry.kind == INVOKE:
+                self.first_tried.setdefault(entry.value["delivery"], entry.time_ns)
+        for one in answered(known):
+            self._done[one.f].append(one)
+        missing = [name for name in READS if f"read-{name}" not in self._done]
+        if missing:
+            raise NotAHistory(f"nobody read the {' and '.join(missing)} at the end")
+
+    def done(self, f: str) -> list[Done]:
+        return self._done.get(f, [])
+
+    def rows(self, name: str) -> list[Row]:
+        """What the last read gave."""
+        rows: list[Row] = self._done[f"read-{name}"][-1].value["rows"]
+        return rows
+
+
+def each_accepted_once(seen: Seen) -> Iterator[str]:
+    """Each acknowledged delivery is one event, and no delivery is two."""
+    kept = Counter(row["event"] for row in seen.rows("events"))
+    by_delivery = Counter(row["delivery"] for row in seen.rows("events") if row["delivery"])
+    told: dict[str, str] = {}
+    for one in seen.done("send"):
+        delivery, event = one.value["delivery"], one.value["event"]
+        if told.setdefault(delivery, event) != event:
+            yield f"delivery {delivery} was told to be {told[delivery]} and {event}"
+        if kept[event] != 1:
+            yield f"event {event} was acknowledged and is there {kept[event]} times"
+        if by_delivery[delivery] == 0:
+            yield f"delivery {delivery} was acknowledged and is in no event"
+    for delivery, count in by_delivery.items():
+        if count > 1:
+            yield f"delivery {delivery} is {count} events"
+
+
+def each_ended(seen: Seen) -> Iterator[str]:
+    """Whatever is kept has come to its end once faults have healed."""
+    for row in seen.rows("events"):
+        if row["status"] not in ENDED:
+            yield f"event {row['event']} is {row['status']}"
+
+
+def no_end_is_forgotten(seen: Seen) -> Iterator[str]:
+    """What a runner was told to be reported is so, by the lease that reported it."""
+    events = {row["event"]: row for row in seen.rows("events")}
+    leases = {(row["agent"], row["token"]): row for row in seen.rows("leases")}
+    for one in seen.done("report"):
+        event = events.get(one.value["event"])
+        lease = leases.get((one.value["agent"], one.value["token"]))
+        if event is None or event["status"] != one.value["status"]:
+            is_now = "not there" if event is None else event["status"]
+            yield f"event {one.value['event']} was told to be {one.value['status']}, and is {is_now}"
+        if lease is None or lease["status"] != "reported":
+            yield f"agent {one.value['agent']}: token {one.value['token']} reported, and its lease says not"
+    ends = Counter(row["event"] for row in seen.rows("leases") if row["status"] == "reported")
+    for event_id, count in ends.items():
+        if count > 1:
+            yield f"event {event_id} was reported by {count} leases"
+
+
+def order_of_agent(seen: Seen) -> Iterator[str]:
+    """What was acknowledged before another was sent begins before it."""
+    first: dict[str, int] = {}
+    for row in seen.rows("leases"):
+        first[row["event"]] = min(row["token"], first.get(row["event"], row["token"]))
+    by_agent: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for one in seen.done("send"):
+        began = seen.first_tried[one.value["delivery"]]
+        by_agent[one.value["agent"]].setdefault(one.value["event"], (began, one.ended_ns))
+    for agent, spans in by_agent.items():
+        latest: tuple[int, str] | None = None
+        by_end = sorted((ended, event) for event, (_, ended) in spans.items() if event in first)
+        at = 0
+        for began, event in sorted((began, event) for event, (began, _) in spans.items() if event in first):
+            while at < len(by_end) and by_end[at][0] < began:
+                candidate = (first[by_end[at][1]], by_end[at][1])
+                latest = candidate if latest is None else max(latest, candidate)
+                at += 1
+            if latest is not None and latest[0] > first[event]:
+                yield f"agent {agent}: {latest[1]} was acknowledged before {event} was sent, and began later"
+
+
+def one_live_lease(seen: Seen) -> Iterator[str]:
+    """By the database's clock no lease of an agent begins before the one before has ended."""
+    for agent, rows in _by_agent(seen).items():
+        for before, after in pairwise(sorted(rows, key=lambda row: row["token"])):
+            if before["ended"] is None or before["ended"] > after["granted"]:
+                yield f"agent {agent}: token {after['token']} was granted while {before['token']} was live"
+
+
+def fencing_grows(seen: Seen) -> Iterator[str]:
+    """Tokens of an agent are never granted twice, and grow, as rows and as clients saw it."""
+    for agent, rows in _by_agent(seen).items():
+        for before, after in pairwise(sorted(rows, key=lambda row: (row["granted"], row["token"]))):
+            if after["token"] <= before["token"]:
+                yield f"agent {agent}: token {after['token']} was granted after {before['token']}"
+    for agent, grants in _grants(seen).items():
+        lease_of: dict[int, str] = {}
+        latest = 0
+        by_end = sorted(grants, key=lambda one: one.ended_ns)
+        at = 0
+        for one in sorted(grants, key=lambda one: one.began_ns):
+            token, lease = one.value["token"], one.value["lease"]
+            if lease_of.setdefault(token, lease) != lease:
+                yield f"agent {agent}: two leases have token {token}"
+            while by_end[at].ended_ns < one.began_ns:
+                latest = max(latest, by_end[at].value["token"])
+                at += 1
+            if token < latest:
+                yield f"agent {agent}: token {token} was granted after {latest} was seen"
+
+
+def no_old_token_writes(seen: Seen) -> Iterator[str]:
+    """Once a newer token was seen, nothing is kept that comes with an older one."""
+    grants = {
+        agent: sorted((one.ended_ns, one.value["token"]) for one in of_agent)
+        for agent, of_agent in _grants(seen).items()
+    }
+    for f in ("renew", "report", "open-gate"):
+        for one in seen.done(f):
+            # A report that comes again is told what became of the first.
+            if one.value.get("duplicate"):
+                continue
+            agent, token = one.value["agent"], one.value["token"]
+            newer = [t for ended, t in grants.get(agent, ()) if t > token and ended < one.began_ns]
+            if newer:
+                yield f"agent {agent}: {f} with token {token} was kept after {min(newer)} was granted"
+
+
+def every_cent_once(seen: Seen) -> Iterator[str]:
+    """What is gone from the balance is what was metered, and what each event says that it cost."""
+    [money] = seen.rows("money")
+    metered: Counter[str] = Counter()
+    slices: set[tuple[str, int, int]] = set()
+    for event, attempt, number, nanos in money["metering"]:
+        if (event, attempt, number) in slices:
+            yield f"slice {number} of attempt {attempt} at {event} was metered twice"
+        slices.add((event, attempt, number))
+        metered[event] += nanos
+    gone = money["given"] - money["balance"]
+    if metered.total() != gone:
+        yield f"{metered.total()} was metered, and {gone} is gone"
+    for row in seen.rows("events"):
+        if row["charged"] != metered[row["event"]]:
+            yield f"event {row['event']} says {row['charged']}, its slices say {metered[row['event']]}"
+    for one in seen.done("renew"):
+        mine = (one.value["event"], one.value["attempt"], one.value["slice"])
+        if mine not in slices:
+            yield f"slice {mine[2]} of attempt {mine[1]} at {mine[0]} was acknowledged, and is not metered"
+
+
+def gate_once(seen: Seen) -> Iterator[str]:
+    """An action has one gate, and its first decision is the only one."""
+    rows = {row["gate"]: row for row in seen.rows("gates")}
+    actions = Counter((row["event"], row["action"]) for row in rows.values())
+    for (event, action), count in actions.items():
+        if count > 1:
+            yield f"action {action} of {event} has {count} gates"
+    asked: dict[tuple[str, str], str] = {}
+    for one in seen.done("open-gate"):
+        key = (one.value["event"], one.value["action"])
+        if asked.setdefault(key, one.value["gate"]) != one.value["gate"]:
+            yield f"action {key[1]} of {key[0]} was told two gates"
+        if one.value["gate"] not in rows:
+            yield f"gate {one.value['gate']} was acknowledged, and is not there"
+    for gate, row in rows.items():
+        if row["status"] not in DECIDED:
+            yield f"gate {gate} is {row['status']}"
+    for one in (*seen.done("decide"), *seen.done("read-gate")):
+        row = rows.get(one.value["gate"], {})
+        if one.value["status"] in DECIDED and row.get("status") != one.value["status"]:
+            yield f"gate {one.value['gate']} was told {one.value['status']}, and is {row.get('status')}"
+
+
+RULES: Final[tuple[Callable[[Seen], Iterator[str]], ...]] = (
+    each_accepted_once,
+    each_ended,
+    no_end_is_forgotten,
+    order_of_agent,
+    one_live_lease,
+    fencing_grows,
+    no_old_token_writes,
+    every_cent_once,
+    gate_once,
+)
+
+
+def check(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    """Of each rule that is broken, what broke it. Raises NotAHistory."""
+    seen = Seen(entries)
+    found = {rule.__name__: list(rule(seen)) for rule in RULES}
+    return {name: sentences for name, sentences in found.items() if sentences}
+
+
+def _by_agent(seen: Seen) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in seen.rows("leases"):
+        rows[row["agent"]].append(row)
+    return rows
+
+
+def _grants(seen: Seen) -> dict[str, list[Done]]:
+    grants: dict[str, list[Done]] = defaultdict(list)
+    for one in seen.done("grant"):
+        for lease in one.value["leases"]:
+            grants[lease["agent"]].append(one._replace(value=lease))
+    return grants
