@@ -18,12 +18,13 @@ from sexton_cli.client import open_client
 from sexton_cli.commands.apply import apply
 from sexton_cli.commands.export import export
 from sexton_cli.declared.folder import read_folder
+from sexton_cli.declared.secrets_file import NOT_SHOWN
 from sexton_cli.declared.session import Rules, Session
 from sexton_cli.declared.steps import Steps
 from sexton_cli.declared.three_way import Change
 from sexton_cli.exits import Fault
 from tests.thorough import THOROUGH
-from tests.worlds.samples import NOBODY, skill_md, trigger_md
+from tests.worlds.samples import GITHUB, NOBODY, skill_md, trigger_md
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell
 
@@ -156,6 +157,23 @@ def test_a_folder_makes_a_workspace_and_the_second_time_there_is_nothing_to_do(c
     turned = crew.apply("--dry-run", status=2, given={"HUB": "new"})
     assert "~ credential/hub: data differs" in turned
     assert "new" not in turned.split()
+
+
+def test_only_addresses_that_are_new_are_said_to_be_shown_once(crew: Crew) -> None:
+    crew.declare()
+    crew.agent("herald", trigger=GITHUB)
+    made = crew.apply()
+    (crew.root / "agents/herald/SKILL.md").write_text(skill_md("herald", body="Look again.\n"))
+    changed = crew.apply()
+    crew.agent("herald", trigger=f"{GITHUB}\n  - type: webhook\n    source: alarms")
+    more = crew.apply("--secrets-file", str(crew.root.parent / "secrets"))
+    [line] = (crew.root.parent / "secrets").read_text().splitlines()
+
+    assert NOT_SHOWN in made
+    assert NOT_SHOWN not in changed
+    assert "1 to change" in changed
+    assert "The secrets of 1 agents" in more
+    assert list(json.loads(line)["webhook_urls"]) == ["alarms"]
 
 
 def test_what_people_change_stays_where_the_folder_says_nothing_of_it(crew: Crew) -> None:

@@ -96,22 +96,23 @@ class Steps:
         if change.verb is Verb.MAKE:
             self._install(name)
         elif any(one.field in {*TEXTS, PIN} for one in change.fields):
-            self._still_as_seen(change.key, name)
+            before = self._still_as_seen(change.key, name)
             for one in change.fields:
                 if one.field == PIN:
                     self._pin(name, one.after)
             fields = self._folder.things[change.key]
             texts = {"source_markdown": fields["skill"], "trigger_markdown": fields["trigger"]}
-            self._note(name, self._client.patch(self._path(name), texts))
+            self._note(name, self._client.patch(self._path(name), texts), before)
         self._set(change, name)
 
-    def _still_as_seen(self, key: str, name: str) -> None:
-        """What was shown as a difference is what is replaced. Raises Fault."""
+    def _still_as_seen(self, key: str, name: str) -> Row:
+        """What was shown as a difference is what is replaced; what is there now. Raises Fault."""
         now, seen = self._client.get(self._path(name)), self._live.things[key]
         texts = LiveReader(self._client, self._workspace).texts_of(now)
         if texts != (seen["skill"], seen["trigger"]):
             what = f"somebody has changed the agent {name} at this moment"
             raise Fault(what, "Look with --diff, and apply again.", status=FAILED)
+        return now
 
     def _install(self, name: str) -> None:
         if name in self._live.killed:
@@ -121,7 +122,7 @@ class Steps:
         body = {"source_markdown": fields["skill"], "trigger_markdown": fields["trigger"]}
         made = self._client.post(f"{self._workspace}/zombies", body, key=self._key(name))
         self._ids[name] = field(made, "zombie_id", str)
-        self._note(name, made)
+        self._note(name, made, {})
 
     def _set(self, change: Change, name: str) -> None:
         """Everything of an agent beside its files."""
@@ -193,8 +194,10 @@ class Steps:
             fields[one.field] = one.after
         return {name: value for name, value in fields.items() if value is not None}
 
-    def _note(self, name: str, answer: Row) -> None:
-        urls: dict[str, str] = answer.get("webhook_urls") or {}
+    def _note(self, name: str, answer: Row, before: Row) -> None:
+        """Keep what is shown this once. An address that could be read before, too, is none of it."""
+        known, given = before.get("webhook_urls") or {}, answer.get("webhook_urls") or {}
+        urls = {source: url for source, url in given.items() if known.get(source) != url}
         token = answer.get("approval_token")
         if token or urls:
             self.made.append(Made(name, token, urls))
