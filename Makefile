@@ -145,7 +145,7 @@ node: ## tools of JavaScript that read the OpenAPI document, by their lock, wher
 	  if [ ! requirements/node/node_modules/.locked -nt requirements/node/package-lock.json ]; then \
 	    echo "Installing the tools of JavaScript (once, by lock) ..."; \
 	    npm ci --prefix requirements/node --ignore-scripts --no-audit --no-fund --silent && \
-	      touch requirements/node/node_modules/.locked || echo "warning: they could not be installed; going on without"; \
+	      touch requirements/node/node_modules/.locked || echo "warning: they could not be installed; going on without. For the reason: npm ci --prefix requirements/node --ignore-scripts"; \
 	  fi; \
 	else echo "npm is not installed; going on without the tools of JavaScript"; fi
 

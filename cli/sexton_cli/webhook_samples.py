@@ -108,7 +108,13 @@ def _github(kind: str, _stamp: Stamp) -> Body:
         commit = {"id": "b1" * 20, "message": "A sample", "url": f"{url}/commit/{'b1' * 20}"}
         pushed = {"ref": "refs/heads/main", "before": "a0" * 20, "after": "b1" * 20}
         return pushed | {"head_commit": commit, "commits": [commit]} | body
-    about = {"number": 1, "title": "A sample", "body": "", "html_url": f"{url}/pull/1"}
+    about = {
+        "number": 1,
+        "title": "A sample",
+        "body": "",
+        "html_url": f"{url}/pull/1",
+        "user": body["sender"],
+    }
     return {"action": action or "created", event: about} | body
 
 

@@ -39,6 +39,8 @@ class Need(msgspec.Struct, frozen=True):
     use: str
     is_lent: bool = False
     """Whether runs send it to somebody, so that it has to be known to whom it may go."""
+    is_signing: bool = False
+    """Whether a sender of webhooks signs with it, so that it has to be kept as ``webhook_secret``."""
 
 
 def advise(manifest: Manifest, config: Fields, around: Surroundings) -> tuple[Warned, ...]:
@@ -65,7 +67,7 @@ def needs(manifest: Manifest, config: Fields) -> tuple[Need, ...]:
         if isinstance(trigger, WebhookTrigger) and trigger.signature is not None:
             key = f"{config.path}triggers[{number}]"
             use = "verifies deliveries; until it is there they are refused with UZ-WH-020"
-            found.append(Need(trigger.signature.secret_ref, entry.line, key, use))
+            found.append(Need(trigger.signature.secret_ref, entry.line, key, use, is_signing=True))
     return tuple(found)
 
 
@@ -75,7 +77,8 @@ def missing(need: Need) -> Warned:
     >>> missing(Need("hook", 7, "triggers[0]", "verifies deliveries")).message
     'the vault has no credential `hook`, which verifies deliveries; add it: sexton credentials set hook'
     """
-    way_out = f"add it: sexton credentials set {need.name}"
+    field = " --field webhook_secret" if need.is_signing else ""
+    way_out = f"add it: sexton credentials set {need.name}{field}"
     return Warned(
         TRIGGER_FILE,
         need.line,

@@ -121,7 +121,7 @@ def begin(caller: Caller, path: str, body: Mapping[str, Any]) -> None:
         return
     total = field(made, "total", int)
     events = "1 event" if total == 1 else f"{total} events"
-    caller.output.note(f"{events}. 'sexton jobs wait {job.get('job_id')}' waits.")
+    caller.output.note(f"{events}. To wait until all have ended: sexton jobs wait {job.get('job_id')}")
     caller.output.say(str(job.get("job_id")))
 
 
