@@ -26,6 +26,7 @@ from tests.shared_collection import SharedCollection
 from tests.sharing import ByFile
 from tests.thorough import examples
 from tests.worlds.cluster_template import PLACE_VARIABLE, put_cluster
+from tests.worlds.plain_logs import log_plainly
 
 START_MS = 1_732_060_800_000
 """Where a test's clock begins: 2024-11-20 00:00 UTC."""
@@ -63,6 +64,7 @@ _SEEN_CODES: set[str] = set()
 
 def pytest_configure() -> None:
     gc.set_threshold(*COLLECT_AFTER)
+    log_plainly()
     settings.register_profile("sexton", settings(), max_examples=examples(100))
     settings.load_profile("sexton")
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import msgspec
@@ -11,9 +12,10 @@ import pytest
 import trio
 
 from sexton_actors.tree import tree
-from sexton_engine import ActorSystem, open_system
+from sexton_engine import ActorSystem, Message, open_system
 from sexton_http.gateway import node_questions
 from sexton_http.gateway.node_questions import ANSWER_BYTES, NodeQuestions
+from sexton_http.routes.console import engine_troubles
 from sexton_http.routes.shared import actor_asks
 from sexton_http.routes.shared.actor_asks import Told, answer_node
 from sexton_http.routes.shared.actor_looks import Here
@@ -27,6 +29,10 @@ from tests.worlds.storage import new_id
 
 DISPATCHER = "/v1/fleet/actors/dispatcher"
 OTHER = NodeRecord(new_id(), "other", "2.0", START_MS, START_MS)
+
+
+class Nonsense(msgspec.Struct, Message[None], frozen=True):
+    """Nothing that an actor understands."""
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +134,33 @@ async def test_a_node_that_does_not_answer_is_silent_since_it_was_heard(
     assert [page.status_code for page in pages] == [200, 200, 409]
     assert all("is silent: it was last heard" in page.text for page in pages)
     assert (len(put), world.memory.tables.node_questions, taken) == (5, put, [])
+
+
+async def test_the_first_page_shows_what_crashed_at_any_node_and_never_waits_for_a_frozen_one(
+    world: HttpWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_troubles, "ELSEWHERE_S", 5.0)
+    agent = await world.install()
+    home = f"/console/{world.installation.workspace_id}/now"
+    async with visiting(world) as browser:
+        await browser.sign_in()
+        async with other_node(world) as system:
+            await heard(world)
+            system.tell("zombie", UUID(agent["zombie_id"]), Nonsense())
+            with trio.fail_after(20):
+                while system.statistics().kind("zombie").crashes == 0:
+                    await trio.sleep(0.01)
+            crashed = await browser.get(home)
+        monkeypatch.setattr(engine_troubles, "ELSEWHERE_S", 0.05)
+        frozen = await browser.get(home)
+        world.pass_ms(SILENT_MS + BEAT_MS)
+        silent = await browser.get(home)
+
+    assert "Actor zombie crashed on Nonsense at " in crashed.text
+    assert f"node={OTHER.id}" in crashed.text
+    assert "is silent" not in crashed.text
+    assert "All is well: nothing is stuck, nothing fails." in frozen.text
+    assert "Server other is silent" in silent.text
 
 
 async def test_what_is_asked_in_bad_faith_or_too_often_comes_to_nothing(

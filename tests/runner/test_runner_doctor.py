@@ -17,6 +17,7 @@ from sexton_runner.main import run_runner
 from sexton_runner.sandbox.bubblewrap_advice import namespace_advice
 from tests.fakes.control_plane import open_plane
 from tests.worlds.ordinary_user import may_lower
+from tests.worlds.plain_logs import log_plainly
 from tests.worlds.runner import settings_for
 
 
@@ -24,6 +25,7 @@ from tests.worlds.runner import settings_for
 def _logs() -> Iterator[None]:
     yield
     structlog.reset_defaults()
+    log_plainly()
 
 
 def test_the_report_of_a_host_that_can_run_says_so(capsys: pytest.CaptureFixture[str]) -> None:

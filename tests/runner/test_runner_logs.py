@@ -12,6 +12,7 @@ import structlog
 from sexton_runner.__main__ import read_arguments
 from sexton_runner.errors import BadSettings
 from sexton_runner.logs import LogFormat, LogLevel, LogSettings, configure_logs
+from tests.worlds.plain_logs import log_plainly
 
 KEY = "zmb_t_" + 32 * "0a"
 Written = Callable[[], str]
@@ -35,6 +36,7 @@ def written(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     logging.raiseExceptions = raises
     logging.captureWarnings(capture=False)
     structlog.reset_defaults()
+    log_plainly()
     structlog.contextvars.clear_contextvars()
 
 

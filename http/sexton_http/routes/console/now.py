@@ -16,9 +16,9 @@ from sexton_http.pages.layout import see
 from sexton_http.pages.people import sign_in_page
 from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
-from sexton_http.routes.actors import TreeQuery, view_tree
 from sexton_http.routes.approvals import GatePage, GateQuery, list_approvals
 from sexton_http.routes.billing import Balance, get_balance
+from sexton_http.routes.console.engine_troubles import engine_troubles
 from sexton_http.routes.event_details import EventWhy, explain_workspace_event
 from sexton_http.routes.events import (
     ITEM_BYTES,
@@ -28,7 +28,6 @@ from sexton_http.routes.events import (
 )
 from sexton_http.routes.failures import FailurePage, FailureQuery, acknowledge_failure, list_failures
 from sexton_http.routes.queue import AgentQueue, QueueQuery, WorkspaceQueue, get_queue
-from sexton_http.routes.shared.actor_shapes import ActorTree, CrashItem
 from sexton_http.routes.shared.agent_views import ZombiePage
 from sexton_http.routes.throughput import Throughput, ThroughputQuery, get_throughput
 from sexton_http.routes.webhook_addresses import WebhookItem, WebhookPage, WebhookQuery, list_webhooks
@@ -47,9 +46,6 @@ PLAIN_WAITS: Final = frozenset({WaitKind.TURN, WaitKind.EARLIER_EVENT, WaitKind.
 MOST_FAILURES: Final = 10
 MOST_HALTED: Final = 10
 """Agents that the platform has paused, the newest of them."""
-MOST_CRASHES: Final = 5
-CRASH_S: Final = 3600.0
-"""How long a crash of an actor is shown."""
 RECENT_MS: Final = 3_600_000
 """A webhook of which nothing was refused for so long is no trouble any more."""
 SEE_OTHER: Final = 303
@@ -104,7 +100,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         hooks: Asked[WebhookPage] = ask(act, call, who, list_webhooks, query=WebhookQuery(refusing=True))
         paused = ZombieQuery(status=ZombieStatus.PAUSED, limit=MOST_HALTED)
         halted: Asked[ZombiePage] = ask(act, call, who, list_zombies, query=paused)
-        crashes = ask(_crashes, call, frame)
+        engine = ask(engine_troubles, call, frame)
     async with side_by_side() as ask:
         reasons = [ask(_why, call, frame, agent) for agent in queue.answer.agents[:MOST_EXPLAINED]]
     return show_page(
@@ -123,7 +119,7 @@ async def show_now(call: Call[NoBody, NoQuery], frame: Frame) -> Answer:
         minutes=throughput.answer.minutes,
         queue=queue.answer,
         allowed=may(who, acknowledge_failure),
-        crashes=crashes.answer,
+        engine=engine.answer,
     )
 
 
@@ -145,18 +141,6 @@ async def _why(call: Call[Any, Any], frame: Frame, agent: AgentQueue) -> tuple[A
     one = msgspec.structs.replace(call, params={**call.params, "event_id": agent.oldest_event_id})
     why: EventWhy = await act(one, frame.signed_in, explain_workspace_event)
     return agent, why
-
-
-async def _crashes(call: Call[Any, Any], frame: Frame) -> list[CrashItem]:
-    """The last crash of each actor within the hour; the engine is shown to platform admins alone."""
-    if not may(frame.signed_in, view_tree):
-        return []
-    tree: ActorTree = await act(call, frame.signed_in, view_tree, query=TreeQuery())
-    latest: dict[tuple[str, str], CrashItem] = {}
-    for crash in tree.crashes:
-        if crash.age_s < CRASH_S:
-            latest.setdefault((crash.kind, crash.key), crash)
-    return list(latest.values())[:MOST_CRASHES]
 
 
 async def _events(call: Call[Any, Any], frame: Frame, status: EventStatus) -> EventPage:
