@@ -59,7 +59,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz simulate check lint types mypy pyright layers docs diagrams wheel packages image node clients
+.PHONY: test test-thorough bench bench-peers leasebench fuzz simulate differential check lint types mypy pyright layers docs diagrams wheel packages image node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
@@ -156,6 +156,10 @@ clients: $(TO_CHECK) node ## compare the client libraries with the interface (AR
 simulate: $(TO_CHECK) ## nodes, runners and people live through seeds (SEEDS=10 FIRST=0 MINUTES=10, or SEED=7 alone; ARGS=--shrink)
 	@$(ALONE) $(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),10) --first $(or $(FIRST),0) \
 	  --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+differential: $(TO_CHECK) ## random histories of commands, by the rules and by PostgreSQL (COMMANDS=1000000 SEED=1, STEPS=3,11 of one seed)
+	@$(ALONE) SEXTON_DIFFERENTIAL_COMMANDS=$(or $(COMMANDS),100000) SEXTON_DIFFERENTIAL_SEED=$(or $(SEED),1) \
+	  SEXTON_DIFFERENTIAL_STEPS=$(STEPS) $(BIN)/python -m pytest -q -s -k decided_alike tests/storage/test_storage_differential.py
 
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \

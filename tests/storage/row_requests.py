@@ -26,7 +26,7 @@ from sexton_storage.writes import (
     ResolveGate,
     Write,
 )
-from tests.storage.row_worlds import CLOCK, KEYS, SCHEDULE, TERM_MS, TRIAL, World
+from tests.storage.row_worlds import KEYS, SCHEDULE, TERM_MS, TRIAL, World
 
 ENDS = (
     (LeaseStatus.REPORTED, EventStatus.PROCESSED),
@@ -40,7 +40,7 @@ ENDS = (
 
 def claims(world: World) -> list[Write[Any]]:
     dice = world.dice
-    now = CLOCK + dice.one(-40, 0, 40)
+    now = world.now + dice.one(-40, 0, 40)
     agents = dice.some(list(world.tables.zombies))
     return [
         ClaimEvent(
@@ -92,7 +92,7 @@ def appends(world: World) -> list[Write[Any]]:
 
 def _append(world: World, agent: Zombie) -> AppendEvent:
     dice = world.dice
-    at = CLOCK + dice.one(-40, 0, 40)
+    at = world.now + dice.one(-40, 0, 40)
     event = Event(
         id=dice.id(),
         zombie_id=agent.id,
@@ -119,7 +119,7 @@ def _append(world: World, agent: Zombie) -> AppendEvent:
             event = replace(event, status=blocked, failure_label="approval_denied", completed_at=at)
     key = dice.one(None, None, *KEYS)
     follow_ups = [f.id for f in world.tables.follow_ups.values() if f.zombie_id == agent.id]
-    firing = Firing(SCHEDULE, "UTC", CLOCK, CLOCK + 86_400_000) if dice.often(20) else None
+    firing = Firing(SCHEDULE, "UTC", world.now, world.now + 86_400_000) if dice.often(20) else None
     follow_up_id = None if firing is not None or dice.often(75) else dice.one(dice.id(), *follow_ups)
     return AppendEvent(
         event=event,
@@ -145,8 +145,8 @@ def _gate(world: World, event: Event, lease_id: UUID | None, action: str, status
         lease_id=lease_id,
         action_id=action,
         status=status,
-        requested_at=CLOCK,
-        timeout_at=CLOCK + 60_000,
+        requested_at=world.now,
+        timeout_at=world.now + 60_000,
         detail="asked \x00",
         evidence={"why": "so"},
     )
@@ -158,14 +158,16 @@ def cancels(world: World) -> list[Write[Any]]:
     asked = [(event.zombie_id, event.id) for event in dice.some(list(world.tables.events.values()))]
     asked += [(dice.one(*agents), event_id) for _, event_id in asked if dice.often(10)]
     return [
-        CancelEvent(zombie_id, event_id, CLOCK + 3, (NewFrame(zombie_id, event_id, "over", CLOCK, {}),))
+        CancelEvent(
+            zombie_id, event_id, world.now + 3, (NewFrame(zombie_id, event_id, "over", world.now, {}),)
+        )
         for zombie_id, event_id in [*asked, (dice.one(*agents), dice.id())]
     ]
 
 
 def renewals(world: World) -> list[Write[Any]]:
     """Those of a batch are of one moment, so that they empty a balance at one time."""
-    now = CLOCK + world.dice.one(-40, 0, 40)
+    now = world.now + world.dice.one(-40, 0, 40)
     return [_renewal(world, lease, now) for lease in world.dice.some(list(world.tables.leases.values()), 90)]
 
 
@@ -197,7 +199,7 @@ def parks(world: World) -> list[Write[Any]]:
     dice, gates = world.dice, list(world.tables.gates.values())
     return [
         replace(
-            _end(world, lease, LeaseStatus.PARKED, EventStatus.WAITING_APPROVAL, CLOCK + 3),
+            _end(world, lease, LeaseStatus.PARKED, EventStatus.WAITING_APPROVAL, world.now + 3),
             parked_gate_id=dice.one(
                 dice.id(),
                 dice.one(dice.id(), *(gate.id for gate in gates)),
@@ -211,7 +213,7 @@ def parks(world: World) -> list[Write[Any]]:
 def ends(world: World) -> list[Write[Any]]:
     dice = world.dice
     return [
-        _end(world, lease, *dice.one(*ENDS), CLOCK + 3)
+        _end(world, lease, *dice.one(*ENDS), world.now + 3)
         for lease in dice.some(list(world.tables.leases.values()), 90)
     ]
 
@@ -221,7 +223,7 @@ def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, 
     event = world.tables.events[lease.event_id]
     continuation = None
     if becomes is EventStatus.PROCESSED and dice.often(25):
-        resumes, at = event.id, CLOCK + 2
+        resumes, at = event.id, world.now + 2
         continuation = replace(
             event, id=dice.id(), status=EventStatus.RECEIVED, resumes_event_id=resumes, created_at=at
         )
@@ -265,7 +267,7 @@ def gates_opened(world: World) -> list[Write[Any]]:
                 GateStatus.PENDING,
             ),
             fencing_token=lease.fencing_token - dice.one(0, 0, 0, 0, 1),
-            frames=(NewFrame(lease.zombie_id, lease.event_id, "gate_opened", CLOCK, {}),),
+            frames=(NewFrame(lease.zombie_id, lease.event_id, "gate_opened", world.now, {}),),
         )
         for lease in dice.some(list(world.tables.leases.values()), 90)
     ]
@@ -283,7 +285,7 @@ def _answer(world: World, gate_id: UUID) -> ResolveGate:
     return ResolveGate(
         gate_id=gate_id,
         status=dice.one(GateStatus.APPROVED, GateStatus.DENIED, GateStatus.TIMED_OUT),
-        now=CLOCK + 3,
+        now=world.now + 3,
         resolved_by="user:1",
         detail="because \x00",
         event_status=EventStatus.RECEIVED if received else EventStatus.GATE_BLOCKED,

@@ -27,7 +27,7 @@ from sexton_storage.terms import DEDUP_WINDOW_MS
 
 T = TypeVar("T")
 CLOCK = 1_732_060_800_000 + 5 * 3_600_000
-"""What the database's clock stands at in all worlds; Unix ms, five in the morning (UTC)."""
+"""What the database's clock stands at when a world begins; Unix ms, five in the morning (UTC)."""
 SCHEDULE = "0 5 * * *"
 KEYS = (b"a", b"b", b"c")
 TRIAL = UUID(int=77)
@@ -68,7 +68,9 @@ class World:
     def __init__(self, dice: Dice, agents: int, *, busy_percent: int) -> None:
         self.dice = dice
         self._busy_percent = busy_percent
-        self.tables = Tables(now=lambda: CLOCK)
+        self.now = CLOCK
+        """What the database's clock stands at."""
+        self.tables = Tables(now=lambda: self.now)
         self.limits: dict[UUID, int | None] = {}
         """What the plan of each tenant allows in a day."""
         for _ in range(1 + dice.upto(1)):

@@ -1,0 +1,46 @@
+"""Histories of random commands come to the same rows and answers in PostgreSQL as by the rules."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.storage.row_histories import difference_of, first_difference
+from tests.storage.row_twins import Twins, opened_twins
+from tests.thorough import amount
+
+COMMANDS = amount(1_500, 20_000, variable="SEXTON_DIFFERENTIAL_COMMANDS")
+SEED = int(os.environ.get("SEXTON_DIFFERENTIAL_SEED", "1"))
+STEPS = tuple(int(step) for step in os.environ.get("SEXTON_DIFFERENTIAL_STEPS", "").split(",") if step)
+"""The steps of this one seed, to see a difference again."""
+
+
+@pytest.fixture
+def twins(postgres_dsn: str) -> Iterator[Twins]:
+    with opened_twins(postgres_dsn) as opened:
+        yield opened
+
+
+def test_histories_are_decided_alike(twins: Twins) -> None:
+    began = time.monotonic()
+
+    found = difference_of(twins, SEED, STEPS) if STEPS else first_difference(twins, SEED, COMMANDS)
+
+    spent_s = time.monotonic() - began
+    total = twins.compared.total()
+    sys.stdout.write(f"{total} commands in {spent_s:.0f} s: {dict(twins.compared)}; {dict(twins.answers)}\n")
+    assert found is None, str(found)
+
+
+def test_a_statement_that_deviates_is_found_and_cut_down(twins: Twins) -> None:
+    words = twins.reword("attempts = e.attempts + 1", "attempts = e.attempts + 2")
+
+    found = first_difference(twins, 1, 2_000)
+
+    assert words.put, "the statement does not say this any more: word another deviation"
+    assert found is not None
+    assert "attempts: rule" in found.says
+    assert len(found.steps) == 1
+    assert difference_of(twins, found.seed, found.steps) == found
