@@ -5,10 +5,10 @@ from trio.testing import MockClock
 
 from sexton_actors.held.freshness import SHARED_FOR
 from sexton_actors.held.races import RACED
-from sexton_actors.protocol.lease import Renewal
+from sexton_actors.protocol.lease import Renewal, Reported
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.refusal import Refusal
-from sexton_actors.terms import MAX_RACES
+from sexton_actors.terms import LEASE_TERM_MS, MAX_RACES
 from sexton_storage.records.leases import Lease
 from sexton_storage.writes import RenewLease
 from tests.worlds.actors import ActorsWorld
@@ -62,6 +62,40 @@ async def test_a_lease_that_two_nodes_renew_in_turn_loses_one_race_and_is_read_f
         assert isinstance(await world.renew(grant), Renewal)
 
     assert world.actors_world.meters.races["renew"] == 1
+
+
+async def test_a_lease_that_another_node_has_renewed_is_read_before_its_runner_is_told_that_it_is_lost(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    grant = await _grant(world)
+    leases = world.storage.tables.leases
+    renewed = leases[grant.lease.id]
+    until = renewed.expires_at + LEASE_TERM_MS
+    leases[grant.lease.id] = replace(renewed, version=renewed.version + 1, expires_at=until)
+    autojump_clock.jump((LEASE_TERM_MS + 1) / 1000)  # This node's timer waits for a moment more.
+
+    shown = await world.activity(grant)
+    again = await world.renew(grant)
+
+    assert not isinstance(shown, Refusal)
+    assert isinstance(again, Renewal)
+    assert again.lease_expires_at >= until
+
+
+async def test_a_report_is_taken_where_another_node_has_renewed_the_lease(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    grant = await _grant(world)
+    leases = world.storage.tables.leases
+    renewed = leases[grant.lease.id]
+    until = renewed.expires_at + LEASE_TERM_MS
+    leases[grant.lease.id] = replace(renewed, version=renewed.version + 1, expires_at=until)
+    autojump_clock.jump((LEASE_TERM_MS + 1) / 1000)
+
+    reported = await world.report(grant)
+
+    assert isinstance(reported, Reported)
+    assert not reported.duplicate
 
 
 async def test_a_lease_that_nobody_else_renews_any_more_is_not_read_before_each_renewal(

@@ -10,7 +10,7 @@ from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
 from sexton_engine import DEFERRED, Deferred
 from sexton_storage.refusals import Lost
-from sexton_storage.writes import FramesAppended
+from sexton_storage.writes import AppendFrames, FramesAppended
 
 Taken = m.FramesTaken | Refusal | Deferred
 
@@ -18,18 +18,22 @@ Taken = m.FramesTaken | Refusal | Deferred
 def activity(held: HeldLease, message: m.Activity) -> Taken | Coroutine[Any, Any, Taken]:
     """Frames are kept in batches of their own; until then the message is held, without a task."""
     state = held.record
-    return _look(held, message) if state is None else _submit(held, message, state)
+    write = None if state is None else transitions.activity(state, message, held.world.now_ms())
+    # A write names the lease and its token. A refusal ends a run, so it is made by what was read.
+    return (
+        _look(held, message) if write is None or isinstance(write, Refusal) else _submit(held, message, write)
+    )
 
 
 async def _look(held: HeldLease, message: m.Activity) -> Taken:
     state = await held.load()
-    return held.unknown() if state is None else _submit(held, message, state)
-
-
-def _submit(held: HeldLease, message: m.Activity, state: LeaseState) -> Taken:
+    if state is None:
+        return held.unknown()
     write = transitions.activity(state, message, held.world.now_ms())
-    if isinstance(write, Refusal):
-        return _refused(held, write)
+    return _refused(held, write) if isinstance(write, Refusal) else _submit(held, message, write)
+
+
+def _submit(held: HeldLease, message: m.Activity, write: AppendFrames) -> Taken:
     hold = held.context.hold()
     held.world.storage.journal.submit(write, lambda answer: hold.finish(_saved, held, message, answer))
     return DEFERRED

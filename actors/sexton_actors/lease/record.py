@@ -32,6 +32,11 @@ class HeldLease(Held[LeaseState]):
         """Whether it holds its agent, as far as is known here."""
         return self.record is not None and self.record.lease.status in LIVE_LEASE
 
+    def seems_over(self) -> bool:
+        """Whether its term has passed, as far as is known here; nobody is told so before it is read again."""
+        lease = None if self.record is None else self.record.lease
+        return lease is not None and lease.status in LIVE_LEASE and lease.expires_at <= self.world.now_ms()
+
     def unknown(self) -> Refusal:
         return Refusal(UNKNOWN, f"There is no lease {self.id}.")
 
@@ -46,8 +51,8 @@ class HeldLease(Held[LeaseState]):
         return record.lease.version
 
     def _may_have_changed(self, _mark: int) -> bool:
-        # Another node may have resolved the gate, and had nobody here to tell.
-        return self.record is not None and is_waiting(self.record)
+        # Another node may have resolved the gate or renewed the lease, and had nobody here to tell.
+        return self.record is not None and (is_waiting(self.record) or self.seems_over())
 
     def adopt(self, record: LeaseState) -> LeaseState:
         """And watch its deadline while there is one."""

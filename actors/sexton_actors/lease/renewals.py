@@ -28,20 +28,28 @@ def renew(held: HeldLease, message: Renew) -> Reply | Coroutine[Any, Any, Reply]
     # As ``refresh`` would decide, but without a coroutine: nearly all renewals find their lease held.
     if state is None or held.freshness.shared or (state.waits and is_waiting(state)):
         return _look(held, message)
-    return _submit(held, message, state)
+    decision = _decided(held, message, state)
+    # A write names the version that was seen. A refusal does not, and ends a run: the row may say otherwise.
+    return _look(held, message) if isinstance(decision, Refusal) else _submit(held, message, decision)
 
 
 async def _look(held: HeldLease, message: Renew) -> Reply:
     state = await held.refresh()
-    return held.unknown() if state is None else _submit(held, message, state)
+    if state is None:
+        return held.unknown()
+    decision = _decided(held, message, state)
+    return _refused(held, decision) if isinstance(decision, Refusal) else _submit(held, message, decision)
 
 
-def _submit(held: HeldLease, message: Renew, state: LeaseState) -> Reply:
+def _decided(held: HeldLease, message: Renew, state: LeaseState) -> RenewLease | Refusal:
     world = held.world
     unit = world.renewal_units.open
-    decision = transitions.renew(state, message, world.now_ms() if unit is None else unit.at)
-    if isinstance(decision, Refusal):
-        return _refused(held, decision)
+    return transitions.renew(state, message, world.now_ms() if unit is None else unit.at)
+
+
+def _submit(held: HeldLease, message: Renew, decision: RenewLease) -> Reply:
+    world = held.world
+    unit = world.renewal_units.open
     if unit is not None:
         unit.add(held.context.hold(), (held, message, decision), decision)
         return DEFERRED

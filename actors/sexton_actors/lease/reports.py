@@ -34,12 +34,13 @@ def is_plain(held: HeldLease, message: m.Report) -> LeaseState | None:
     return state
 
 
-def end(held: HeldLease, message: m.Report, state: LeaseState) -> Reply:
+def end(
+    held: HeldLease, message: m.Report, state: LeaseState
+) -> Reply | Coroutine[Any, Any, m.Reported | Refusal]:
     """The run's own end, as ``report`` has it, of a lease that ``is_plain``."""
     decision = transitions.report(state, message, held.world.now_ms())
     if isinstance(decision, Refusal):
-        held.world.meters.refused("report", decision)
-        return decision
+        return _again(held, message, lost=0)  # A lease that seems over is read first.
     hold = held.context.hold()
     held.world.storage.journal.submit(
         decision, lambda saved: hold.finish(_saved, held, message, state, decision, saved)
@@ -54,13 +55,13 @@ def _saved(
         raise saved
     if isinstance(saved, Lost):
         held.race_lost("end")
-        return _again(held, message)
+        return _again(held, message, lost=1)
     follow(held, state, decision, saved)
     return _reported(held, message, saved)
 
 
-async def _again(held: HeldLease, message: m.Report) -> m.Reported | Refusal:
-    reply = await report(held, message, lost=1)
+async def _again(held: HeldLease, message: m.Report, *, lost: int) -> m.Reported | Refusal:
+    reply = await report(held, message, lost=lost)
     held.world.meters.refused("report", reply)
     return reply
 
