@@ -49,7 +49,7 @@ WITH renewed AS (
       FROM renewed r WHERE t.id = r.tenant_id
     RETURNING t.id, t.balance_nanos
 ), metered AS (
-    INSERT INTO metering (event_id, attempt, slice_seq, zombie_id, workspace_id, tenant_id,
+    INSERT INTO metering_slices (event_id, attempt, slice_seq, zombie_id, workspace_id, tenant_id,
                                  d_input_tokens, d_cached_tokens, d_output_tokens, run_ms, run_fee_nanos,
                                  token_cost_nanos, charged_nanos, created_at)
     SELECT event_id, attempt, slice_seq, zombie_id, workspace_id, tenant_id, 7, 0, 3, run_ms, fee, 0, fee,
