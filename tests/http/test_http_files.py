@@ -143,6 +143,7 @@ async def test_a_late_runner_and_a_stranger_reach_nothing(postgres_storage: Post
         assert code(await part(world, token, stale, upload, offset=0, data=b"x")) == (409, "UZ-RUN-005")
         assert code(await name(world, token, stale, upload, "late")) == (409, "UZ-RUN-005")
         assert code(await begin(world, other, lease, b"x")) == (404, "UZ-RUN-006")
+        assert code(await part(world, other, lease, upload, offset=0, data=b"x")) == (404, "UZ-RUN-006")
         assert code(await name(world, other, lease, upload, "theirs")) == (404, "UZ-RUN-006")
 
         released = await world.post(

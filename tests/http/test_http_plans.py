@@ -279,6 +279,9 @@ async def test_a_plan_that_cannot_be_read_allows_nothing(
         assert await code(world, "POST", path, json=sent) == away
 
     assert await code(world, "GET", f"{world.ws}/billing") == away
+    assert await code(world, "GET", f"{world.ws}/retention") == away
+    assert await code(world, "PUT", f"{world.ws}/retention", json={}) == away
+    assert await code(world, "GET", f"{world.ws}/retention/preview") == away
 
 
 async def test_a_free_trial_bills_no_time_and_says_when_it_ends() -> None:

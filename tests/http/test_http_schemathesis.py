@@ -178,7 +178,7 @@ async def cordoned(world: HttpWorld) -> str:
 
 
 async def test_no_input_that_can_be_generated_finds_a_fault(tmp_path: Path) -> None:
-    async with open_http_world(address_rate=None, stream_heartbeat_s=0.2) as world:
+    async with open_http_world(provokes=False, address_rate=None, stream_heartbeat_s=0.2) as world:
         await world.keep_secret()
         zombie, spare = await world.install(), await world.install("spare")
         workspace = (await world.post("/v1/workspaces", {"name": "spare"})).json()

@@ -5,10 +5,13 @@ import hmac
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from sexton_actors.file_bounds import FileBounds
 from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_storage.records.deliveries import DELIVERIES_KEEP_MS, REFUSED_KEPT
 from sexton_storage.records.users import Role
+from tests.http.test_http_plans import cut_off
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import UNKNOWN, at, code, open_trigger, patch, skill
 from tests.worlds.samples import SECRET
@@ -117,6 +120,22 @@ async def test_what_its_sender_has_sent_again_meanwhile_makes_no_second_event_ho
 
     assert (done["verdict"], done["event_id"]) == ("replayed", sent.json()["event_id"])
     assert len(await events(world, zombie)) == 1
+
+
+async def test_while_the_plan_cannot_be_read_a_delivery_is_not_shown_but_its_body_is(
+    world: HttpWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie = await world.install()
+    url = zombie["webhook_urls"]["github"]
+    assert (await world.http.post(url, content=BODY, headers=signed(SECRET, "d1"))).status_code == 401
+
+    [refused] = await written(world)
+    cut_off(world, monkeypatch)
+    path = f"{world.ws}/webhook-deliveries/{refused['delivery_id']}"
+
+    assert await code(world, "GET", path) == (503, "UZ-ENTL-001")
+    assert await code(world, "POST", f"{path}:replay") == (503, "UZ-ENTL-001")
+    assert (await world.get(f"{path}/body")).content == BODY
 
 
 async def test_each_delivery_is_listed_with_what_became_of_it(world: HttpWorld) -> None:

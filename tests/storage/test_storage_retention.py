@@ -113,14 +113,22 @@ class Beside:
     """A node that is killed in the middle of its page."""
 
     def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
         self._loop = asyncio.new_event_loop()
         self._connection = self._loop.run_until_complete(asyncpg.connect(as_superuser(dsn)))
         self._loop.run_until_complete(self._connection.execute(f"BEGIN; {HELD}"))
 
     def end(self) -> None:
+        """Close the connection, and wait until PostgreSQL has let its locks go: it notices a while later."""
+        pid = self._connection.get_server_pid()
         self._connection.terminate()
         self._loop.run_until_complete(asyncio.sleep(0))
         self._loop.close()
+
+        async def wait_for_its_end(connection: asyncpg.Connection) -> None:
+            await connection.execute("SELECT pg_terminate_backend($1, 60000)", pid)
+
+        by_hand(self._dsn, wait_for_its_end)
 
 
 async def test_rounds_read_what_goes_and_not_what_others_keep(postgres_dsn: str) -> None:

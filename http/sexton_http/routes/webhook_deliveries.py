@@ -30,7 +30,8 @@ from sexton_storage.records.users import Role
 TAG: Final = "Webhooks"
 DELIVERIES: Final = "/v1/workspaces/{workspace_id}/webhook-deliveries"
 DELIVERY: Final = f"{DELIVERIES}/{{delivery_id}}"
-CODES: Final = ("UZ-WH-040", "UZ-ENTL-001")
+SHOWN: Final = ("UZ-WH-040", "UZ-ENTL-001")
+"""What may be told instead of a delivery, which says how long the plan keeps it."""
 
 
 class DeliveryItem(Shape):
@@ -116,7 +117,7 @@ async def list_deliveries(call: Call[NoBody, DeliveryQuery]) -> DeliveryPage:
     return DeliveryPage([_item(delivery, names) for delivery in shown], following)
 
 
-@operation("GET", DELIVERY, tag=TAG, codes=CODES)
+@operation("GET", DELIVERY, tag=TAG, codes=SHOWN)
 async def get_delivery(call: Call[NoBody, NoQuery]) -> DeliveryRecord:
     """Show one delivery with its headers."""
     return await _record(call, await _find(call))
@@ -128,7 +129,7 @@ async def get_delivery(call: Call[NoBody, NoQuery]) -> DeliveryRecord:
     tag=TAG,
     role=Role.OPERATOR,
     media=DEFAULT_MEDIA_TYPE,
-    codes=(*CODES, "UZ-WH-041"),
+    codes=("UZ-WH-040", "UZ-WH-041"),
 )
 async def read_delivery_body(call: Call[NoBody, NoQuery]) -> Answer:
     """Give the body of a delivery, byte by byte as it came."""
@@ -150,7 +151,7 @@ async def read_delivery_body(call: Call[NoBody, NoQuery]) -> Answer:
     role=Role.OPERATOR,
     creates=Creates.AGAIN,
     starts_work=True,
-    codes=(*CODES, "UZ-WH-041"),
+    codes=(*SHOWN, "UZ-WH-041"),
 )
 async def replay_delivery(call: Call[NoBody, NoQuery]) -> DeliveryRecord:
     """Verify a delivery that woke nobody once more, with the secrets of now, as if it had just come.
