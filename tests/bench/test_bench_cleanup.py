@@ -110,4 +110,6 @@ async def test_nothing_stays_behind_however_leasebench_is_ended() -> None:
             await one.until_nothing_is_left()
 
         assert [one.process.returncode for one in running.values()] == [128 + 9, -9]
-        assert [sorted(os.listdir(one.folder)) for one in running.values()] == [["log"], ["log"]]  # noqa: PTH208
+        # A run that is ended as one of its processes fails may have written its page, which is for the user.
+        left = {path.name for one in running.values() for path in one.folder.iterdir()}
+        assert left - {"out"} == {"log"}
