@@ -109,7 +109,8 @@ async def test_nothing_stays_behind_however_leasebench_is_ended() -> None:
         for one in running.values():
             await one.until_nothing_is_left()
 
+        left = {path.name for one in running.values() for path in one.folder.iterdir()}
+
         assert [one.process.returncode for one in running.values()] == [128 + 9, -9]
         # A run that is ended as one of its processes fails may have written its page, which is for the user.
-        left = {path.name for one in running.values() for path in one.folder.iterdir()}
         assert left - {"out"} == {"log"}
