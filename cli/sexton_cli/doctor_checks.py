@@ -18,9 +18,9 @@ from sexton_cli.client import Client, Reply, field, open_client
 from sexton_cli.data_folder import default_data
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
-from sexton_cli.money import BILLING, dollars_of
+from sexton_cli.money import BILLING
 from sexton_cli.node_storage import database_excess
-from sexton_cli.output import moment
+from sexton_cli.output import dollars, moment
 from sexton_cli.problems import NotSexton
 from sexton_cli.sandbox_check import establish
 from sexton_cli.settings import DATABASE_VARIABLE
@@ -186,7 +186,7 @@ def _told(caller: Caller, identity: Identity) -> Check:
 def _balance(caller: Caller) -> Check:
     with caller.client() as client:
         told = client.get(BILLING)
-    left = dollars_of(field(told, "balance_nanos", int))
+    left = dollars(field(told, "balance_nanos", int))
     if told.get("is_exhausted"):
         detail = f"{left}: events are kept, and wait for credit"
         return Check(

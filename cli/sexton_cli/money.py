@@ -1,4 +1,4 @@
-"""Formats amounts: exact nanos for the server, dollars for people."""
+"""Reads the amounts that a person types: exact nanos for the server."""
 
 from decimal import Decimal, InvalidOperation
 from typing import Final
@@ -23,12 +23,3 @@ def nanos_of(dollars: str) -> int:
     if amount <= 0 or amount != nanos:
         raise Fault(f"{dollars!r} is not an amount that can be added", "Write 10 or 2.50.", status=USAGE)
     return amount
-
-
-def dollars_of(nanos: int) -> str:
-    """As people read it.
-
-    >>> dollars_of(4_999_900_000), dollars_of(-(10**9))
-    ('4.9999 dollars', '-1.0000 dollars')
-    """
-    return f"{Decimal(nanos) / NANOS_PER_DOLLAR:.4f} dollars"

@@ -22,7 +22,13 @@ from sexton_storage.postgres import (
     plan_migrations,
 )
 from sexton_storage.schema_plan import SchemaPlan
-from sexton_storage.startup import MigrationFailed, PooledByTransaction, ServerTooOld, StartupFailed
+from sexton_storage.startup import (
+    AlreadyOwned,
+    MigrationFailed,
+    PooledByTransaction,
+    ServerTooOld,
+    StartupFailed,
+)
 from sexton_storage.stores import Storage
 
 EMBEDDED_CONNECTIONS = 60
@@ -99,6 +105,9 @@ def _starting(settings: NodeSettings) -> Iterator[None]:
         raise StartupFault("UZ-STARTUP-005", str(fault), way_out, CONFIG) from fault
     except (ServerTooOld, PooledByTransaction) as fault:
         raise StartupFault("UZ-STARTUP-003", str(fault), fault.way_out, CONFIG) from fault
+    except AlreadyOwned as fault:
+        way_out = "Stop that server first, or choose another folder with --data"
+        raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault
     except StartupFailed as fault:
         way_out = "See the logs in the data folder" if settings.database_url is None else "Check DATABASE_URL"
         raise StartupFault("UZ-STARTUP-003", str(fault), way_out, UNAVAILABLE) from fault

@@ -196,14 +196,14 @@ def moment(ms: Any) -> str | None:
 def dollars(nanos: Any) -> str | None:
     """Billionths of a US dollar as a person reads them; None for what is none.
 
-    >>> dollars(1_230_000_000), dollars(4_500), dollars(0), dollars(None)
-    ('$1.23', '$0.0000045', '$0.00', None)
+    >>> dollars(1_230_000_000), dollars(4_500), dollars(-(10**9)), dollars(0), dollars(None)
+    ('$1.23', '$0.0000045', '-$1.00', '$0.00', None)
     """
     if not isinstance(nanos, int):
         return None
-    text = f"{Decimal(nanos).scaleb(-9):.9f}".rstrip("0")
+    text = f"{Decimal(abs(nanos)).scaleb(-9):.9f}".rstrip("0")
     whole, _, cents = text.partition(".")
-    return f"${whole}.{cents:0<2}"
+    return f"{'-' if nanos < 0 else ''}${whole}.{cents:0<2}"
 
 
 def span(ms: Any) -> str | None:

@@ -86,7 +86,7 @@ def test_a_used_up_balance_is_told_everywhere_and_credit_lets_work_go_on(
     wait_until(lambda: metric(server, "sexton_events_blocked") == 1)
     assert metric(server, "sexton_tenants_exhausted") == 1
     assert (shell("credit", "much").returncode, shell("credit", "-1").returncode) == (2, 2)
-    assert "20.0000 dollars" in shell("credit", "20", "--reason", "try").stdout
+    assert "$20.00" in shell("credit", "20", "--reason", "try").stdout
 
     wait_until(lambda: leased(server, runner) == 1)
     assert shell.json("balance")["is_exhausted"] is False

@@ -66,6 +66,7 @@ async def test_a_second_server_on_the_same_folder_is_told_so_and_the_first_goes_
         second = await trio.to_thread.run_sync(lambda: sexton(*words))
         assert second.returncode == UNAVAILABLE
         assert second.stderr.startswith("sexton: UZ-STARTUP-003: ")
+        assert second.stderr.rstrip().endswith("Stop that server first, or choose another folder with --data")
         assert "Traceback" not in second.stderr
 
         async with httpx2.AsyncClient(base_url=server.ready["base_url"], timeout=30) as http:

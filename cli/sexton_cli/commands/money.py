@@ -13,8 +13,8 @@ from sexton_cli.commands.options import calling
 from sexton_cli.exits import USAGE, Fault
 from sexton_cli.id_parts import is_id
 from sexton_cli.lookups import with_query
-from sexton_cli.money import BILLING, dollars_of, nanos_of
-from sexton_cli.output import Column, moment
+from sexton_cli.money import BILLING, nanos_of
+from sexton_cli.output import Column, dollars, moment
 
 DAYS = click.DateTime(["%Y-%m-%d"])
 TOTALS = (
@@ -86,7 +86,7 @@ def charges(caller: Caller, *, by: str, since: datetime | None, until: datetime 
         {
             **row,
             "what": row.get("name") or row.get("key") or "no model",
-            "cost": dollars_of(field(row, "charged_nanos", int)),
+            "cost": dollars(field(row, "charged_nanos", int)),
         }
         for row in rows
     ]
@@ -103,7 +103,7 @@ def _show(caller: Caller, told: Row) -> None:
         return
     caller.output.facts(
         {
-            "balance": dollars_of(field(told, "balance_nanos", int)),
+            "balance": dollars(field(told, "balance_nanos", int)),
             "limit": "none: work goes on below zero" if told.get("is_unlimited") else "work stops at zero",
             "used up": moment(told.get("exhausted_at")) if told.get("is_exhausted") else None,
             "way out": "a platform admin can run 'sexton billing credit'"

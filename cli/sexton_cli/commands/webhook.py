@@ -103,7 +103,7 @@ def replay(caller: Caller, *, delivery: str) -> None:
         found = client.post(f"{path}:replay", {})
     _tell(caller, found)
     if found.get("event_id") is None:
-        way_out = "Mend what it says, such as the credential, and replay it again."
+        way_out = "Correct what the reason names, such as the credential, and replay it again."
         raise Fault(f"it is {found.get('verdict')}: {_why(found)}", way_out, status=FAILED)
 
 

@@ -22,10 +22,7 @@ def owned(base: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip()
-            raise AlreadyOwned(
-                f"{base} is in use by process {holder or 'unknown'}: stop that server first, "
-                "or choose another directory"
-            ) from None
+            raise AlreadyOwned(f"{base} is in use by process {holder or 'unknown'}") from None
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield
