@@ -1,10 +1,11 @@
 """A node that stops in the middle of a transaction, or is cut off there: all others go on."""
 
+import asyncio
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -27,6 +28,8 @@ FROZEN = """
 SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'
    AND query LIKE '%sexton_lock%'
 """
+LOOKS = 50
+"""How often the database is asked for the session that froze, until the node is thawed and tried again."""
 P99_S = 2.0
 HELD_S = 1.0
 PATIENCE_S = 120
@@ -51,27 +54,70 @@ async def other_tenant(storage: PostgresStorage, node: Node) -> Node:
     return node.seen_by(f"/v1/workspaces/{world.workspace_id}", token)
 
 
-@asynccontextmanager
-async def freezing(proxy: Proxy, node: Node, how: str, agent: str) -> AsyncIterator[Callable[[], bool]]:
-    """Freeze the node when its next batch about the agent has its locks; gives whether that has happened."""
-    done = False
+class Freezer:
+    """Freezes a node when its next batch about an agent is about to take its locks."""
 
-    def freeze() -> None:
-        nonlocal done
-        done = True
-        if how == "stopped":
-            node.server.send(signal.SIGSTOP)
+    def __init__(self, proxy: Proxy, node: Node, how: str, agent: str) -> None:
+        self._proxy = proxy
+        self._node = node
+        self._how = how
+        self.is_frozen = False
+        proxy.batch_of = agent.encode()
+
+    def arm(self) -> None:
+        """Let the node go on, until its next batch about the agent."""
+        self.thaw()
+        self.is_frozen = False
+        self._proxy.on_batch = self._freeze
+
+    def thaw(self) -> None:
+        self._proxy.on_batch = None
+        self._proxy.let_go()
+        self._node.server.send(signal.SIGCONT)
+
+    def _freeze(self) -> None:
+        self.is_frozen = True
+        if self._how == "stopped":
+            self._node.server.send(signal.SIGSTOP)
         else:
-            proxy.hold()
+            self._proxy.hold()
 
-    proxy.batch_of = agent.encode()
-    proxy.on_batch = freeze
+
+@asynccontextmanager
+async def freezing(proxy: Proxy, node: Node, how: str, agent: str) -> AsyncIterator[Freezer]:
+    """Freeze the node when its next batch about the agent is about to take its locks."""
+    freezer = Freezer(proxy, node, how, agent)
+    freezer.arm()
     try:
-        yield lambda: done
+        yield freezer
     finally:
-        proxy.on_batch = None
-        proxy.let_go()
-        node.server.send(signal.SIGCONT)
+        freezer.thaw()
+
+
+async def holds_rows(dsn: str) -> bool:
+    """Whether a session idles in a batch's transaction. One that met a lock has failed, and holds nothing."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        for _ in range(LOOKS):
+            if await connection.fetchval(FROZEN):
+                return True
+            await asyncio.sleep(0.01)
+        return False
+    finally:
+        await connection.close()
+
+
+async def claim_and_write(
+    freezer: Freezer, node: Node, agent: str, runner: str, accepted: Sequence[float]
+) -> None:
+    """Let the node write about the agent. A call is answered long after, or not at all."""
+    with suppress(httpx2.HTTPError):
+        await node.post("/v1/runners/me/leases", {"wait_ms": 5_000, "max": 1}, runner)
+    while not accepted:
+        if not freezer.is_frozen:
+            with suppress(httpx2.HTTPError):
+                await node.post(f"{node.workspace}/zombies/{agent}/messages", {"message": "go on"}, "api_key")
+        await trio.sleep(PAUSE_S)
 
 
 @pytest.mark.parametrize("how", ["stopped", "cut off"])
@@ -97,16 +143,6 @@ async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
         accepted: list[float] = []
         began = time.monotonic()
 
-        async def frozen() -> int:
-            async def ask() -> int:
-                connection = await asyncpg.connect(postgres_dsn)
-                try:
-                    return int(await connection.fetchval(FROZEN))
-                finally:
-                    await connection.close()
-
-            return await portal.run(ask)
-
         async def go_on(number: int) -> None:
             while not accepted:
                 asked = time.monotonic()
@@ -119,16 +155,13 @@ async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
                 took.append(time.monotonic() - asked)
                 await trio.sleep(PAUSE_S)
 
-        async def claim_and_freeze() -> None:
-            # Answered, or not, long after.
-            with suppress(httpx2.HTTPError):
-                await first.post("/v1/runners/me/leases", {"wait_ms": 5_000, "max": 1}, other_runner)
-
         other_runner = await first.enrol("mine")
         with trio.fail_after(PATIENCE_S):
-            async with trio.open_nursery() as nursery, freezing(proxy, first, how, mine) as is_frozen:
-                nursery.start_soon(claim_and_freeze)
-                while not (is_frozen() and await frozen()):
+            async with trio.open_nursery() as nursery, freezing(proxy, first, how, mine) as freezer:
+                nursery.start_soon(claim_and_write, freezer, first, mine, other_runner, accepted)
+                while not (freezer.is_frozen and await portal.run(lambda: holds_rows(postgres_dsn))):
+                    if freezer.is_frozen:
+                        freezer.arm()
                     await trio.sleep(0.01)
                 began = time.monotonic()
                 for number in range(OTHERS):

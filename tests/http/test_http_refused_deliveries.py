@@ -167,7 +167,8 @@ async def test_who_knocks_at_a_killed_agent_takes_nothing_from_its_workspace() -
         before = left(await world.get(world.ws))
         knocked = [await world.http.post(url, content=b"{}") for _ in range(50)]
         assert {answer.status_code for answer in knocked} == {410}
-        assert left(knocked[-1]) < left(knocked[0])  # They are bounded all the same, by a count of their own.
+        # They are bounded all the same, by a count of their own, which fills again while a slow machine asks.
+        assert min(map(left, knocked)) < left(knocked[0])
         assert left(await world.get(world.ws)) > before - 10
 
 
