@@ -12,10 +12,10 @@ from click.shell_completion import CompletionItem
 
 from sexton_cli.caller import Caller, Given
 from sexton_cli.client import Client, Row
-from sexton_cli.commands.shared_options import noted
 from sexton_cli.exits import Fault
 from sexton_cli.identity import workspaces_of
 from sexton_cli.lookups import first_of, page, workspace_path
+from sexton_cli.noted_options import noted
 from sexton_runner.trust import trust_for
 
 WITHIN_S: Final = 1.5

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from sexton_cli.caller import Caller, Given, ask_line
-from sexton_cli.commands.shared_options import noted, shared
+from sexton_cli.commands.shared_options import shared
 from sexton_cli.exits import FAILED, USAGE, Fault, explain
+from sexton_cli.noted_options import noted
 
 
 def calling(command: Callable[..., None]) -> Callable[..., None]:

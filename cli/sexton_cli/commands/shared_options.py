@@ -5,28 +5,22 @@ from typing import Any, Final
 import click
 
 from sexton_cli.commands.words import WORKSPACE_WORD
+from sexton_cli.noted_options import note
 from sexton_cli.variables import BASE_URL_VARIABLE, TOKEN_VARIABLE, WORKSPACE_VARIABLE
 
-PREFIX: Final = "sexton_cli."
 FORMATS: Final = ("table", "json", "yaml", "name")
 """What ``--output`` takes; the first is the default."""
 
 
 def _note(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    # The group is read before its command, so what stands nearer to the command wins.
-    if value not in {None, False}:
-        ctx.meta[f"{PREFIX}{param.name}"] = value
+    if value not in {None, False} and param.name is not None:
+        note(ctx, param.name, value)
 
 
 def _note_json(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's way
     del param
     if value:
-        ctx.meta[f"{PREFIX}output"] = "json"
-
-
-def noted(ctx: click.Context) -> dict[str, Any]:
-    """What stood on the command line of the shared options, by their names."""
-    return {name.removeprefix(PREFIX): value for name, value in ctx.meta.items() if name.startswith(PREFIX)}
+        note(ctx, "output", "json")
 
 
 _SHARED = (
