@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sexton_actors.chat.notices import notice_of
 from sexton_actors.chat.transitions import (
+    NOTICE_TERM_MS,
     RETRY_FIRST_MS,
     RETRY_MAX_MS,
     Drop,
@@ -15,12 +16,14 @@ from sexton_actors.chat.transitions import (
     Keep,
     Post,
     Update,
+    is_stale,
     posted,
     todo,
+    told,
     updated,
 )
 from sexton_actors.ports.chat import ChatFault, Shown, Trouble
-from sexton_storage.records.chats import ChatPost, ChatWork
+from sexton_storage.records.chats import ChatNotice, ChatPost, ChatWork
 from sexton_storage.records.gates import Gate, GateStatus
 
 ID = UUID(int=7)
@@ -109,3 +112,20 @@ def test_only_a_pending_gate_has_buttons(status: GateStatus | None) -> None:
 
     assert any(block["type"] == "actions" for block in notice.blocks) is (status is GateStatus.PENDING)
     assert notice.text
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_notice_that_was_told_is_over_and_any_other_is_told_later(fault: str) -> None:
+    notice = ChatNotice(ID, ID, ID, "a", {}, attempts=1, due_at=NOW, created_at=NOW)
+    later = told(notice, FAULTS[fault], NOW)
+    waits = {"revoked": 0, "busy": 30_000, "lost": 5_000, "refused": RETRY_FIRST_MS}
+
+    assert told(notice, SHOWN, NOW) is None
+    assert later == replace(notice, due_at=NOW + waits[fault])
+
+
+def test_a_notice_is_stale_after_a_day() -> None:
+    notice = ChatNotice(ID, ID, ID, "a", {}, attempts=1, due_at=NOW, created_at=NOW)
+
+    assert not is_stale(notice, NOW + NOTICE_TERM_MS - 1)
+    assert is_stale(notice, NOW + NOTICE_TERM_MS)

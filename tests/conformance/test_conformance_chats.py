@@ -3,12 +3,15 @@
 from typing import Any
 from uuid import UUID
 
+import pytest
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.records.chats import ChatInstall, ChatPost, ChatWork
+from sexton_storage.errors import Conflict
+from sexton_storage.records.chats import ChatInstall, ChatNotice, ChatPost, ChatWork
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.zombies import Zombie
 from sexton_storage.writes import EventEnd, OpenGate, ResolveGate
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -208,3 +211,108 @@ async def test_what_an_agent_asked_before_is_known_by_tool_and_action(world: Sto
     assert list(await gates.asked(agent.id, "git", "push", since=20, limit=9)) == [(20, "a1"), (30, "a2")]
     assert list(await gates.asked(agent.id, "git", "push", since=0, limit=1)) == [(30, "a2")]
     assert list(await gates.asked(new_id(), "git", "push", since=0, limit=9)) == []
+
+
+# --- what is told once --------------------------------------------------------------------------------------
+
+
+async def note(world: StorageWorld, *, due_at: int = 10, agent: Zombie | None = None) -> ChatNotice:
+    """A notice in the commit that changes an agent."""
+    agent = agent or await world.agent()
+    notice = ChatNotice(
+        id=new_id(),
+        zombie_id=agent.id,
+        workspace_id=world.workspace_id,
+        zombie_name=agent.name,
+        facts={"version": 4, "detail": "6 of 10"},
+        attempts=0,
+        due_at=due_at,
+        created_at=10,
+    )
+    await world.storage.zombies.save(replace(agent, version=agent.version + 1), (), notice=notice)
+    return notice
+
+
+async def claim_notice(world: StorageWorld, now: int = 1000) -> ChatNotice | None:
+    return await world.storage.chats.claim_notice(world.workspace_id, now, now + LATER)
+
+
+async def test_a_notice_is_kept_only_where_a_chat_is_connected_at_that_moment(world: StorageWorld) -> None:
+    chats = world.storage.chats
+    await note(world)
+    await chats.save(install_of(world))
+    before = list(await chats.waiting(1000, limit=9))
+    kept = await note(world)
+    waiting = list(await chats.waiting(1000, limit=9))
+    await chats.revoke(world.workspace_id, 5)
+    revoked = (list(await chats.waiting(1000, limit=9)), await claim_notice(world))
+    await note(world)
+    await chats.save(install_of(world))
+    claimed = await claim_notice(world)
+
+    assert before == []
+    assert waiting == [world.workspace_id]
+    assert revoked == ([], None)
+    assert claimed == replace(kept, attempts=1, due_at=1000 + LATER)
+    assert await claim_notice(world) is None
+
+
+async def test_a_save_that_loses_the_race_leaves_no_notice(world: StorageWorld) -> None:
+    await world.storage.chats.save(install_of(world))
+    agent = await world.agent()
+    first = await note(world, agent=agent)
+    with pytest.raises(Conflict):
+        await note(world, agent=agent)
+    claimed = [await claim_notice(world), await claim_notice(world)]
+
+    assert claimed == [replace(first, attempts=1, due_at=1000 + LATER), None]
+
+
+async def test_a_notice_that_nobody_finished_comes_again_and_only_the_last_claimant_ends_it(
+    world: StorageWorld,
+) -> None:
+    chats = world.storage.chats
+    await chats.save(install_of(world))
+    await note(world)
+    first = await claim_notice(world)
+    second = await claim_notice(world, 1000 + LATER)
+    assert first is not None
+    assert second is not None
+    late = (await chats.forget_notice(first), await chats.postpone_notice(replace(first, due_at=0)))
+    postponed = await chats.postpone_notice(replace(second, due_at=50_000))
+    early = await claim_notice(world, 49_999)
+    third = await claim_notice(world, 50_000)
+    assert third is not None
+    over = await chats.forget_notice(third)
+
+    assert second.attempts == 2
+    assert late == (False, False)
+    assert (postponed, early, over) == (True, None, True)
+    assert await claim_notice(world, 9_000_000) is None
+
+
+async def test_notices_are_claimed_each_by_one_the_oldest_first(world: StorageWorld) -> None:
+    await world.storage.chats.save(install_of(world))
+    notices = [await note(world, due_at=at) for at in (30, 10, 20)]
+    found = [await claim_notice(world) for _ in range(4)]
+
+    assert [None if one is None else one.id for one in found] == [
+        notices[1].id,
+        notices[2].id,
+        notices[0].id,
+        None,
+    ]
+
+
+async def test_notices_go_with_their_agent_and_with_the_install(world: StorageWorld) -> None:
+    chats = world.storage.chats
+    await chats.save(install_of(world))
+    deleted = await note(world)
+    await world.storage.zombies.delete(deleted.zombie_id)
+    after_delete = await claim_notice(world)
+    await note(world)
+    await chats.remove(world.workspace_id)
+    await chats.save(install_of(world))
+
+    assert after_delete is None
+    assert await claim_notice(world) is None

@@ -1,20 +1,24 @@
-"""A node that is killed while it takes a candidate back: another node does it, once, and says so once."""
+"""Nodes that are killed while they take a candidate back and tell of it: it is done once, and told once."""
 
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+import httpx2
 import pytest
 import trio
 
+from tests.fakes.chat_platform import SlackServer, open_slack_server
+from tests.faults.test_faults_chat_killed import configure
 from tests.thorough import THOROUGH
 from tests.worlds.nodes import Node, open_nodes
 from tests.worlds.samples import YEARLY, skill_md, trigger_md
+from tests.worlds.trust import TRUST
 
 PATIENCE_S = 120
 RUNS = 3
@@ -85,6 +89,23 @@ async def real_runner(node: Node, folder: Path) -> AsyncIterator[None]:
                 await process.wait()
 
 
+@asynccontextmanager
+async def configured_nodes(folder: Path, dsn: str, slack: SlackServer) -> AsyncIterator[Sequence[Node]]:
+    """Two nodes that know the same Slack app."""
+    configure(folder, slack.url)
+    async with open_nodes(folder, dsn) as nodes:
+        yield nodes
+
+
+async def connect(node: Node) -> None:
+    """Connect the workspace with a channel, as an operator in a browser."""
+    left = await node.get(f"{node.workspace}/chat/slack/install", "api_key")
+    async with httpx2.AsyncClient(verify=TRUST) as away:
+        back = (await away.get(left.headers["location"])).headers["location"]
+        answer = await away.get(back)
+        assert answer.status_code == 200, answer.text
+
+
 async def install(node: Node) -> str:
     """An agent whose second version fails, on trial for nearly all of its events."""
     files = {
@@ -115,10 +136,12 @@ async def test_a_candidate_that_fails_is_taken_back_once_though_the_node_that_do
     tmp_path: Path, postgres_dsn: str
 ) -> None:
     async with (
-        open_nodes(tmp_path, postgres_dsn) as (first, second),
+        open_slack_server() as slack,
+        configured_nodes(tmp_path, postgres_dsn, slack) as (first, second),
         real_runner(second, tmp_path),
         beside(postgres_dsn) as database,
     ):
+        await connect(first)
         zombie_id = await install(first)
         agent = f"{first.workspace}/zombies/{zombie_id}"
         # Whatever only names the agent's row goes on; what changes it waits.
@@ -133,6 +156,7 @@ async def test_a_candidate_that_fails_is_taken_back_once_though_the_node_that_do
                 await trio.sleep(0.1)
         trial = (await second.call("GET", f"{agent}/canary"))["canary"]
         first.server.kill()
+        slack.hold = trio.Event()
         await database.do("execute", "ROLLBACK")
 
         with trio.fail_after(PATIENCE_S):
@@ -146,6 +170,19 @@ async def test_a_candidate_that_fails_is_taken_back_once_though_the_node_that_do
             zombie_id,
         )
         lines = await second.call("GET", "/v1/audit?action=canary.withdraw", None, "admin_token")
+        await slack.until(lambda: len(slack.messages) == 1)
+        second.server.kill()
+        posts = slack.calls.count("chat.postMessage")
+        slack.hold.set()
+        slack.hold = None
+        # The minute passes for which a dead node's claim is respected.
+        due = await database.do("fetchval", "UPDATE chat_notices SET due_at = 0 RETURNING true")
+        await first.server.start()
+        await slack.until(lambda: slack.calls.count("chat.postMessage") > posts)
+        with trio.fail_after(PATIENCE_S):
+            while await database.do("fetchval", "SELECT count(*) FROM chat_notices"):
+                await trio.sleep(0.1)
+        [message] = slack.messages.values()
 
         assert trial["status"] == "on_trial", "both nodes were about to end it, and neither had"
         assert (over["status"], over["ended_by"], over["why"]) == ("withdrawn", "system:guard", "failures")
@@ -153,3 +190,5 @@ async def test_a_candidate_that_fails_is_taken_back_once_though_the_node_that_do
         assert (after["status"], after["agent_version"]) == ("processed", 1)
         assert told == 1
         assert len(lines["items"]) == 1
+        assert due, "no node had heard that Slack has it"
+        assert "version 2 was on trial, and its guard has taken it back" in message.text

@@ -7,10 +7,11 @@ import msgspec
 from msgspec.structs import replace
 
 from sexton_actors.canaries.guard import Promote, Verdict
-from sexton_actors.canaries.record import Canary, CanaryStatus, Guard
+from sexton_actors.canaries.record import Canary, CanaryStatus, Guard, kept_as
 from sexton_actors.refusal import Refusal
 from sexton_actors.run_versions import CANNOT_RUN, RunVersion
 from sexton_storage.records.canaries import Tallies
+from sexton_storage.records.chats import ChatNotice
 from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.zombies import Zombie
@@ -120,3 +121,19 @@ def changed_frame(zombie_id: UUID, canary: Canary, now: int) -> NewFrame:
         "detail": canary.detail,
     }
     return NewFrame(zombie_id, None, FrameKind.CANARY_CHANGED, now, data)
+
+
+def notice_of(zombie: Zombie, canary: Canary, now: int) -> ChatNotice | None:
+    """What the workspace's chat is told of a trial that ended; None: a person has ended it, and knows."""
+    if canary.ended_by != BY_GUARD:
+        return None
+    return ChatNotice(
+        id=canary.id,
+        zombie_id=zombie.id,
+        workspace_id=zombie.workspace_id,
+        zombie_name=zombie.name,
+        facts=kept_as(canary),
+        attempts=0,
+        due_at=now,
+        created_at=now,
+    )

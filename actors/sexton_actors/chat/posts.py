@@ -1,4 +1,4 @@
-"""Shows approval requests in a workspace's chat, one after the other, and closes what is decided."""
+"""Shows approval requests in a workspace's chat, closes what is decided, and tells notices; one at a time."""
 
 from typing import Final, assert_never
 
@@ -8,8 +8,9 @@ import structlog
 from sexton_actors.chat import transitions
 from sexton_actors.chat.notices import notice_of
 from sexton_actors.chat.state import ChatState
-from sexton_actors.ports.chat import ChatFault, ChatPlatform, Trouble
-from sexton_storage.records.chats import ChatInstall, ChatWork
+from sexton_actors.chat.trial_notices import trial_notice_of
+from sexton_actors.ports.chat import ChatFault, ChatPlatform, Subject, Trouble
+from sexton_storage.records.chats import ChatInstall, ChatNotice, ChatWork
 
 CLAIM_MS: Final = 60_000
 """What a node has begun and not finished, another node begins again after this time."""
@@ -37,12 +38,17 @@ async def take_turn(chat: ChatState) -> None:
     if install is None or install.revoked_at is not None or (token := await chat.token()) is None:
         return
     turn = _Turn(platform, install, token)
+    chats = chat.world.storage.chats
     for _ in range(TURN_STEPS):
         now = chat.world.now_ms()
-        work = await chat.world.storage.chats.claim(chat.id, now, now + CLAIM_MS)
-        if work is None:
+        # People are waited for at a gate, so gates come first.
+        if (work := await chats.claim(chat.id, now, now + CLAIM_MS)) is not None:
+            goes_on = await _do(chat, work, turn)
+        elif (notice := await chats.claim_notice(chat.id, now, now + CLAIM_MS)) is not None:
+            goes_on = await _tell(chat, notice, turn)
+        else:
             return
-        if not await _do(chat, work, turn):
+        if not goes_on:
             return
     chat.work_in(0)
 
@@ -56,7 +62,7 @@ async def _do(chat: ChatState, work: ChatWork, turn: _Turn) -> bool:
             await chat.world.storage.chats.forget(post)
             return True
         case transitions.Post():
-            answer = await platform.post(token, channel_id, notice, post.gate_id)
+            answer = await platform.post(token, channel_id, notice, Subject.GATE, post.gate_id)
             outcome = transitions.posted(work, channel_id, answer, chat.world.now_ms())
         case transitions.Update(message_id=message_id):
             answer = await platform.update(token, post.channel_id, message_id, notice)
@@ -64,6 +70,23 @@ async def _do(chat: ChatState, work: ChatWork, turn: _Turn) -> bool:
         case unexpected:
             assert_never(unexpected)
     await _save(chat, work, outcome)
+    return await _may_go_on(chat, answer)
+
+
+async def _tell(chat: ChatState, notice: ChatNotice, turn: _Turn) -> bool:
+    """Tell one notice; as ``_do``."""
+    chats, world = chat.world.storage.chats, chat.world
+    if transitions.is_stale(notice, world.now_ms()):
+        log.warning("chat_notice_dropped", workspace_id=str(chat.id), notice_id=str(notice.id))
+        await chats.forget_notice(notice)
+        return True
+    words = trial_notice_of(notice.zombie_name, notice.facts)
+    answer = await turn.platform.post(turn.token, turn.install.channel_id, words, Subject.TRIAL, notice.id)
+    again = transitions.told(notice, answer, world.now_ms())
+    if again is None:
+        await chats.forget_notice(notice)
+    else:
+        await chats.postpone_notice(again)
     return await _may_go_on(chat, answer)
 
 

@@ -1,15 +1,17 @@
-"""What is to be done about a gate in a chat, and what becomes of it when the platform has answered."""
+"""What is to be done about a gate or a notice in a chat, and what follows from the platform's answer."""
 
 from typing import assert_never
 
 import msgspec
 
 from sexton_actors.ports.chat import ChatFault, Shown, Trouble
-from sexton_storage.records.chats import ChatPost, ChatWork
+from sexton_storage.records.chats import ChatNotice, ChatPost, ChatWork
 from sexton_storage.records.gates import GateStatus
 
 RETRY_FIRST_MS = 1_000
 RETRY_MAX_MS = 15 * 60 * 1000
+NOTICE_TERM_MS = 24 * 60 * 60 * 1000
+"""A notice that could not be told for as long is let be: it stands in the stream and in the audit log."""
 
 
 class Post(msgspec.Struct, frozen=True):
@@ -82,13 +84,28 @@ def updated(work: ChatWork, answer: Shown | ChatFault, now: int) -> Keep | Forge
             assert_never(answer)
 
 
+def is_stale(notice: ChatNotice, now: int) -> bool:
+    """Whether it is too old to be told."""
+    return now - notice.created_at >= NOTICE_TERM_MS
+
+
+def told(notice: ChatNotice, answer: Shown | ChatFault, now: int) -> ChatNotice | None:
+    """After a try to tell it; None: it was told, else when it is due again.
+
+    Nobody knows whether a try without an answer was heard. The next one has the same key, so it is seen once.
+    """
+    if isinstance(answer, Shown):
+        return None
+    return msgspec.structs.replace(notice, due_at=_later(notice, answer, now))
+
+
 def _is_pending(work: ChatWork) -> bool:
     return work.gate is not None and work.gate.status is GateStatus.PENDING
 
 
-def _later(post: ChatPost, fault: ChatFault, now: int) -> int:
+def _later(tried: ChatPost | ChatNotice, fault: ChatFault, now: int) -> int:
     """When to try again: under a new install at once, else after a growing pause."""
     if fault.trouble is Trouble.REVOKED:
         return now
-    pause = min(RETRY_FIRST_MS << min(post.attempts - 1, 20), RETRY_MAX_MS)
+    pause = min(RETRY_FIRST_MS << min(tried.attempts - 1, 20), RETRY_MAX_MS)
     return now + max(pause, fault.wait_s * 1_000)

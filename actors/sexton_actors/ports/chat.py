@@ -15,6 +15,13 @@ class Notice(msgspec.Struct, frozen=True):
     blocks: tuple[Mapping[str, Any], ...]
 
 
+class Subject(StrEnum):
+    """What a message is about."""
+
+    GATE = "gate"
+    TRIAL = "trial"
+
+
 class Shown(msgspec.Struct, frozen=True):
     """The message is there; ``message_id`` names it in its channel."""
 
@@ -50,8 +57,13 @@ class ChatFault(msgspec.Struct, frozen=True):
 class ChatPlatform(Protocol):
     """One platform; every call is bounded in time and raises nothing."""
 
-    async def post(self, token: str, channel_id: str, notice: Notice, key: UUID) -> Shown | ChatFault:
-        """Post. The same ``key`` again is the same message, as far as the platform keeps it in mind."""
+    async def post(
+        self, token: str, channel_id: str, notice: Notice, subject: Subject, key: UUID
+    ) -> Shown | ChatFault:
+        """Post what is about this gate or trial.
+
+        The same ``key`` again is the same message, as far as the platform keeps it in mind.
+        """
         ...
 
     async def update(

@@ -175,4 +175,4 @@ class Canaries:
 def _withdrawn(zombie: Zombie, over: Ended, now: int) -> Change:
     lending = without_candidate(zombie.lending, from_json(zombie.compiled))
     changed = replace(zombie, canary=over.canary, lending=lending, version=zombie.version + 1, updated_at=now)
-    return Change(changed, over.frames)
+    return Change(changed, over.frames, notice=over.notice)

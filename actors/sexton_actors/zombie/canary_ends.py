@@ -3,11 +3,12 @@
 import msgspec
 
 from sexton_actors.canaries.record import Canary, canary_on_trial, kept_as
-from sexton_actors.canaries.transitions import Ending, after_activation, changed_frame, end
+from sexton_actors.canaries.transitions import Ending, after_activation, changed_frame, end, notice_of
 from sexton_actors.refusal import Refusal
 from sexton_actors.run_versions import RunVersion
 from sexton_actors.world import World
 from sexton_storage.documents import Json
+from sexton_storage.records.chats import ChatNotice
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.zombies import Zombie
 
@@ -16,6 +17,7 @@ class Ended(msgspec.Struct, frozen=True):
     canary: Json
     """As it is kept in the agent's record."""
     frames: tuple[NewFrame, ...] = ()
+    notice: ChatNotice | None = None
 
 
 async def ended(
@@ -26,7 +28,7 @@ async def ended(
     over = end(canary, ending, tallies, now)
     if isinstance(over, Refusal):
         return over
-    return Ended(kept_as(over), (changed_frame(zombie.id, over, now),))
+    return Ended(kept_as(over), (changed_frame(zombie.id, over, now),), notice_of(zombie, over, now))
 
 
 async def ended_by_activation(

@@ -154,6 +154,7 @@ class Configuration:
                     *trial.frames,
                 ),
                 proposal=chosen.proposal,
+                notice=trial.notice,
             )
 
         zombie = await self._held.change_after(consider)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from sexton_actors.held.agent import HeldAgent
+from sexton_actors.protocol.chat import Look
 from sexton_actors.protocol.lease import CancelRun
 from sexton_actors.protocol.queue import AgentChanged
 from sexton_actors.protocol.scheduler import SchedulesChanged
@@ -69,6 +70,8 @@ class HeldZombie(HeldAgent):
             self.world.storage.signals.send(Signal(Topic.AGENT, self.id))
             self.context.tell("queue", self.id, AgentChanged())
             self.tell_scheduler(decision.zombie)
+            if decision.notice is not None and self.world.chat is not None:
+                self.context.tell("chat", decision.zombie.workspace_id, Look())
             return decision.zombie
 
         return await self.until_kept(attempt)
@@ -81,7 +84,7 @@ class HeldZombie(HeldAgent):
     async def _save(self, change: Change, now: int) -> None:
         zombies = self.world.storage.zombies
         if change.zombie.status is not ZombieStatus.KILLED:
-            await zombies.save(change.zombie, change.frames, change.config, change.proposal)
+            await zombies.save(change.zombie, change.frames, change.config, change.proposal, change.notice)
             return
         for lease_id in await zombies.kill(change.zombie, change.frames, now):
             self.context.tell("lease", lease_id, CancelRun())

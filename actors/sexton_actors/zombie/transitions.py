@@ -10,6 +10,7 @@ from sexton_actors.manifest.resources import needs_of
 from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.compiled_version import Compiled
 from sexton_storage.records.audit import AuditEntry
+from sexton_storage.records.chats import ChatNotice
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.crons import Firing
 from sexton_storage.records.events import Event, EventStatus
@@ -34,6 +35,8 @@ class Change(msgspec.Struct, frozen=True):
     """The agent's new active version, if it has one."""
     proposal: Proposal | None = None
     """The proposal that this applies, as decided."""
+    notice: ChatNotice | None = None
+    """What the workspace's chat is told of it, once."""
 
 
 class Unchanged(msgspec.Struct, frozen=True):

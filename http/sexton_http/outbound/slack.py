@@ -1,4 +1,4 @@
-"""Slack over HTTP: the consent page, the exchange, and the few methods that an approval request needs."""
+"""Slack over HTTP: the consent page, the exchange, and the few methods that our messages need."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_actors.ports.chat import BotIdentity, ChatFault, Notice, Shown, Trouble
+from sexton_actors.ports.chat import BotIdentity, ChatFault, Notice, Shown, Subject, Trouble
 from sexton_http.outbound.errors import Unreachable
 from sexton_http.outbound.http import Elsewhere
 
@@ -43,6 +43,10 @@ _BUSY: Final = frozenset(
         "team_added_to_org",
     }
 )
+_METADATA: Final = {
+    Subject.GATE: ("sexton_approval", "gate_id"),
+    Subject.TRIAL: ("sexton_canary", "canary_id"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +150,12 @@ class Slack:
             channel_name=channel.channel,
         )
 
-    async def post(self, token: str, channel_id: str, notice: Notice, key: UUID) -> Shown | ChatFault:
+    async def post(
+        self, token: str, channel_id: str, notice: Notice, subject: Subject, key: UUID
+    ) -> Shown | ChatFault:
         # The same client_msg_id is the same message to Slack; the metadata says so to those who read.
-        metadata = {"event_type": "sexton_approval", "event_payload": {"gate_id": str(key)}}
+        event_type, name = _METADATA[subject]
+        metadata = {"event_type": event_type, "event_payload": {name: str(key)}}
         body = {"channel": channel_id, "client_msg_id": str(key), "metadata": metadata, **_words(notice)}
         return await self._show("chat.postMessage", token, body)
 

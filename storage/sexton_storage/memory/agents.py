@@ -12,10 +12,12 @@ from sexton_storage.errors import Conflict, NameTaken
 from sexton_storage.globs import matches
 from sexton_storage.memory.apply_improvement import check_pending, put_decision
 from sexton_storage.memory.base import MemoryStore
+from sexton_storage.memory.chats import put_notice
 from sexton_storage.memory.crons import keep_crons
 from sexton_storage.memory.purge import purge
 from sexton_storage.paging import Page
 from sexton_storage.records.canaries import ON_TRIAL, Tallies, Tally, Trial, counts_in_trial
+from sexton_storage.records.chats import ChatNotice
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
@@ -199,6 +201,7 @@ class MemoryZombies(MemoryStore):
         frames: Sequence[NewFrame],
         config: ConfigVersion | None = None,
         proposal: Proposal | None = None,
+        notice: ChatNotice | None = None,
     ) -> None:
         await self._round_trip()
         if proposal is not None:
@@ -206,6 +209,8 @@ class MemoryZombies(MemoryStore):
         self._replace(zombie, config)
         if proposal is not None:
             put_decision(self._tables, proposal)
+        if notice is not None:
+            put_notice(self._tables, notice)
         self._tables.append_frames(frames)
         self._journal.announce_frames()
 

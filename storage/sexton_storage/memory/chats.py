@@ -1,4 +1,4 @@
-"""What is shown of gates in a chat, in memory."""
+"""What is shown of gates in a chat, and what is told there once, in memory."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -6,8 +6,16 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.memory.base import MemoryStore
-from sexton_storage.records.chats import ChatInstall, ChatPost, ChatWork
+from sexton_storage.memory.tables import Tables
+from sexton_storage.records.chats import ChatInstall, ChatNotice, ChatPost, ChatWork
 from sexton_storage.records.gates import Gate, GateStatus
+
+
+def put_notice(tables: Tables, notice: ChatNotice) -> None:
+    """Note what the chat is to be told; nothing where there is no chat."""
+    install = tables.chat_installs.get(notice.workspace_id)
+    if install is not None and install.revoked_at is None:
+        tables.chat_notices[notice.id] = notice
 
 
 class MemoryChats(MemoryStore):
@@ -20,6 +28,8 @@ class MemoryChats(MemoryStore):
         self._tables.chat_installs[install.workspace_id] = install
         for post in self._posts_of(install.workspace_id):
             self._tables.chat_posts[post.gate_id] = replace(post, due_at=0)
+        for notice in self._notices_of(install.workspace_id):
+            self._tables.chat_notices[notice.id] = replace(notice, due_at=0)
 
     async def revoke(self, workspace_id: UUID, now: int) -> None:
         await self._round_trip()
@@ -31,6 +41,8 @@ class MemoryChats(MemoryStore):
         await self._round_trip()
         for post in self._posts_of(workspace_id):
             del self._tables.chat_posts[post.gate_id]
+        for notice in self._notices_of(workspace_id):
+            del self._tables.chat_notices[notice.id]
         return self._tables.chat_installs.pop(workspace_id, None) is not None
 
     async def waiting(self, now: int, *, limit: int) -> Sequence[UUID]:
@@ -38,7 +50,12 @@ class MemoryChats(MemoryStore):
         found = [
             workspace_id
             for workspace_id in self._tables.chat_installs
-            if self._good(workspace_id) and (self._due(workspace_id, now) or self._unshown(workspace_id))
+            if self._good(workspace_id)
+            and (
+                self._due(workspace_id, now)
+                or self._unshown(workspace_id)
+                or self._due_notices(workspace_id, now)
+            )
         ]
         return found[:limit]
 
@@ -84,6 +101,40 @@ class MemoryChats(MemoryStore):
             return False
         del self._tables.chat_posts[post.gate_id]
         return True
+
+    async def claim_notice(self, workspace_id: UUID, now: int, until: int) -> ChatNotice | None:
+        await self._round_trip()
+        due = self._due_notices(workspace_id, now)
+        if not due or self._good(workspace_id) is None:
+            return None
+        claimed = replace(due[0], attempts=due[0].attempts + 1, due_at=until)
+        self._tables.chat_notices[claimed.id] = claimed
+        return claimed
+
+    async def postpone_notice(self, notice: ChatNotice) -> bool:
+        await self._round_trip()
+        if not self._holds(notice):
+            return False
+        self._tables.chat_notices[notice.id] = notice
+        return True
+
+    async def forget_notice(self, notice: ChatNotice) -> bool:
+        await self._round_trip()
+        if not self._holds(notice):
+            return False
+        del self._tables.chat_notices[notice.id]
+        return True
+
+    def _holds(self, notice: ChatNotice) -> bool:
+        kept = self._tables.chat_notices.get(notice.id)
+        return kept is not None and kept.attempts == notice.attempts
+
+    def _notices_of(self, workspace_id: UUID) -> list[ChatNotice]:
+        return [one for one in self._tables.chat_notices.values() if one.workspace_id == workspace_id]
+
+    def _due_notices(self, workspace_id: UUID, now: int) -> list[ChatNotice]:
+        due = [notice for notice in self._notices_of(workspace_id) if notice.due_at <= now]
+        return sorted(due, key=lambda notice: (notice.due_at, notice.id))
 
     def _claimed(self, post: ChatPost) -> ChatPost | None:
         old = self._tables.chat_posts.get(post.gate_id)

@@ -38,6 +38,7 @@ def purge(tables: Tables, zombie_id: UUID) -> bool:
     tables.crons = {key: row for key, row in tables.crons.items() if key[0] != zombie_id}
     tables.schedule_notes.keep_if(lambda note: note.zombie_id != zombie_id)
     tables.follow_ups.keep_if(lambda row: row.zombie_id != zombie_id)
+    tables.chat_notices = {i: row for i, row in tables.chat_notices.items() if row.zombie_id != zombie_id}
     let_go(tables, [row for row in tables.artefacts.values() if row.zombie_id == zombie_id])
     files = [one for one in tables.event_files.values() if one.zombie_id == zombie_id]
     event_files.let_go(tables, files)

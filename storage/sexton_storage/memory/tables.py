@@ -20,7 +20,7 @@ from sexton_storage.records.artefacts import Artefact
 from sexton_storage.records.auth_sessions import AuthSession
 from sexton_storage.records.blobs import Blob
 from sexton_storage.records.charges import Charge
-from sexton_storage.records.chats import ChatInstall, ChatPost
+from sexton_storage.records.chats import ChatInstall, ChatNotice, ChatPost
 from sexton_storage.records.configs import ConfigVersion
 from sexton_storage.records.credentials import Credential
 from sexton_storage.records.crons import CronEntry, ScheduleNote
@@ -173,6 +173,7 @@ class Tables:
     chat_installs: AuditedRows[UUID, ChatInstall] = field(init=False)
     """By workspace."""
     chat_posts: dict[UUID, ChatPost] = field(default_factory=dict)
+    chat_notices: dict[UUID, ChatNotice] = field(default_factory=dict)
     """By gate."""
     agent_keys: AuditedRows[UUID, AgentKey] = field(init=False)
     grants: AuditedRows[UUID, Grant] = field(init=False)

@@ -1,4 +1,4 @@
-"""What is shown of gates in a chat: where to, and what was shown already."""
+"""What is shown of gates in a chat, and what is told there once: where to, and what was shown already."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_storage.documents import Json
 from sexton_storage.records.gates import Gate
 
 
@@ -50,6 +51,23 @@ class ChatWork(msgspec.Struct, frozen=True, gc=False):
     """None when the gate was purged."""
 
 
+class ChatNotice(msgspec.Struct, frozen=True, gc=False):
+    """That a guard has ended a trial. The row is written in that commit, and goes once it was told."""
+
+    id: UUID
+    """The trial; the key by which the platform knows the message again."""
+    zombie_id: UUID
+    workspace_id: UUID
+    zombie_name: str
+    facts: Json
+    """The trial as it ended; its shape is the actors wing's."""
+    attempts: int
+    """Grows with each claim, so that a late claimant's word is not taken."""
+    due_at: int
+    """Claimed until then, or not to be tried before."""
+    created_at: int
+
+
 class ChatStore(Protocol):
     async def load(self, workspace_id: UUID) -> ChatInstall | None: ...
     async def save(self, install: ChatInstall) -> None:
@@ -61,7 +79,7 @@ class ChatStore(Protocol):
         ...
 
     async def remove(self, workspace_id: UUID) -> bool:
-        """The install and what is known of its messages; False when there is none."""
+        """The install, what is known of its messages and what was to be told; False when there is none."""
         ...
 
     async def waiting(self, now: int, *, limit: int) -> Sequence[UUID]:
@@ -82,4 +100,19 @@ class ChatStore(Protocol):
 
     async def forget(self, post: ChatPost) -> bool:
         """Nothing is left to be done for it; False as ``keep``."""
+        ...
+
+    async def claim_notice(self, workspace_id: UUID, now: int, until: int) -> ChatNotice | None:
+        """Take the next thing to be told there, kept from others ``until`` then.
+
+        None when there is none, or no good install.
+        """
+        ...
+
+    async def postpone_notice(self, notice: ChatNotice) -> bool:
+        """Save when it is due again; False as ``keep``."""
+        ...
+
+    async def forget_notice(self, notice: ChatNotice) -> bool:
+        """It was told, or never will be; False as ``keep``."""
         ...

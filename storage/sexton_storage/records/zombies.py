@@ -10,6 +10,7 @@ import msgspec
 from sexton_storage.documents import Json
 from sexton_storage.paging import Page
 from sexton_storage.records.canaries import Tallies, Trial
+from sexton_storage.records.chats import ChatNotice
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
@@ -153,12 +154,13 @@ class ZombieStore(Protocol):
         frames: Sequence[NewFrame],
         config: ConfigVersion | None = None,
         proposal: Proposal | None = None,
+        notice: ChatNotice | None = None,
     ) -> None:
         """Save where ``version`` is one below ``zombie.version``, else Conflict.
 
         ``config`` becomes the active version; a new one whose revision is taken: Conflict. ``proposal`` is
-        kept as decided in the same commit; one that is not pending any more: Conflict. Raises NameTaken as
-        ``create``.
+        kept as decided in the same commit; one that is not pending any more: Conflict. ``notice`` is for the
+        workspace's chat, and dropped where none is connected. Raises NameTaken as ``create``.
         """
         ...
 

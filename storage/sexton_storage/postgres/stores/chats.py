@@ -1,4 +1,4 @@
-"""What is shown of gates in a chat, in PostgreSQL."""
+"""What is shown of gates in a chat, and what is told there once, in PostgreSQL."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -9,10 +9,11 @@ from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.sql.rows import Rows
 from sexton_storage.postgres.sql.schema import GATES
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.records.chats import ChatInstall, ChatPost, ChatWork
+from sexton_storage.records.chats import ChatInstall, ChatNotice, ChatPost, ChatWork
 
 INSTALLS = Rows(ChatInstall)
 POSTS = Rows(ChatPost)
+NOTICES = Rows(ChatNotice)
 _KEY, _REST = INSTALLS.names[0], INSTALLS.names[1:]
 _SAVE = f"""
 {INSTALLS.insert("chat_installs")}
@@ -27,6 +28,10 @@ SELECT p.workspace_id FROM chat_posts p
   JOIN chat_installs i ON i.workspace_id = p.workspace_id AND i.revoked_at IS NULL
   LEFT JOIN gates g ON g.id = p.gate_id
  WHERE p.due_at <= $1 AND (p.message_id IS NULL OR g.status IS DISTINCT FROM 'pending')
+UNION
+SELECT n.workspace_id FROM chat_notices n
+  JOIN chat_installs i ON i.workspace_id = n.workspace_id AND i.revoked_at IS NULL
+ WHERE n.due_at <= $1
  LIMIT $2
 """
 _GOOD = "EXISTS (SELECT FROM chat_installs i WHERE i.workspace_id = $1 AND i.revoked_at IS NULL)"
@@ -58,6 +63,29 @@ UPDATE chat_posts SET channel_id = $3, message_id = $4, unsure = $5, due_at = $6
  WHERE gate_id = $1 AND attempts = $2 RETURNING true
 """
 _FORGET = "DELETE FROM chat_posts WHERE gate_id = $1 AND attempts = $2 RETURNING true"
+_PUT_NOTICE = f"""
+INSERT INTO chat_notices ({", ".join(NOTICES.names)})
+SELECT {", ".join(f"${number}" for number in range(1, len(NOTICES.names) + 1))}
+ WHERE EXISTS (SELECT FROM chat_installs i WHERE i.workspace_id = $3 AND i.revoked_at IS NULL)
+"""
+_CLAIM_NOTICE = f"""
+WITH c AS (
+    SELECT n.zombie_id, n.id FROM chat_notices n
+     WHERE n.workspace_id = $1 AND n.due_at <= $2 AND {_GOOD}
+     ORDER BY n.due_at, n.id LIMIT 1 FOR UPDATE SKIP LOCKED
+)
+UPDATE chat_notices n SET due_at = $3, attempts = n.attempts + 1
+  FROM c WHERE (n.zombie_id, n.id) = (c.zombie_id, c.id)
+RETURNING {NOTICES.columns("n")}
+"""
+_CLAIMED_NOTICE = "zombie_id = $1 AND id = $2 AND attempts = $3 RETURNING true"
+_POSTPONE_NOTICE = f"UPDATE chat_notices SET due_at = $4 WHERE {_CLAIMED_NOTICE}"
+_FORGET_NOTICE = f"DELETE FROM chat_notices WHERE {_CLAIMED_NOTICE}"
+
+
+async def put_notice(connection: Connection, notice: ChatNotice) -> None:
+    """Note what the chat is to be told, in the commit of what it tells; nothing where there is no chat."""
+    await connection.execute(_PUT_NOTICE, *NOTICES.values(notice))
 
 
 class PostgresChats(PostgresStore):
@@ -68,9 +96,9 @@ class PostgresChats(PostgresStore):
     async def save(self, install: ChatInstall) -> None:
         async def work(connection: Connection) -> None:
             await connection.execute(_SAVE, *INSTALLS.values(install))
-            await connection.execute(
-                "UPDATE chat_posts SET due_at = 0 WHERE workspace_id = $1", install.workspace_id
-            )
+            for table in ("chat_posts", "chat_notices"):
+                query = f"UPDATE {table} SET due_at = 0 WHERE workspace_id = $1"
+                await connection.execute(query, install.workspace_id)
 
         await self._database.change(work)
 
@@ -80,7 +108,8 @@ class PostgresChats(PostgresStore):
 
     async def remove(self, workspace_id: UUID) -> bool:
         async def work(connection: Connection) -> bool:
-            await connection.execute("DELETE FROM chat_posts WHERE workspace_id = $1", workspace_id)
+            for table in ("chat_posts", "chat_notices"):
+                await connection.execute(f"DELETE FROM {table} WHERE workspace_id = $1", workspace_id)
             query = "DELETE FROM chat_installs WHERE workspace_id = $1 RETURNING true"
             return bool(await connection.fetchval(query, workspace_id))
 
@@ -107,3 +136,16 @@ class PostgresChats(PostgresStore):
 
     async def forget(self, post: ChatPost) -> bool:
         return bool(await self._database.change(lambda c: c.fetchval(_FORGET, post.gate_id, post.attempts)))
+
+    async def claim_notice(self, workspace_id: UUID, now: int, until: int) -> ChatNotice | None:
+        return NOTICES.maybe(
+            await self._database.change(lambda c: c.fetchrow(_CLAIM_NOTICE, workspace_id, now, until))
+        )
+
+    async def postpone_notice(self, notice: ChatNotice) -> bool:
+        args = (notice.zombie_id, notice.id, notice.attempts, notice.due_at)
+        return bool(await self._database.change(lambda c: c.fetchval(_POSTPONE_NOTICE, *args)))
+
+    async def forget_notice(self, notice: ChatNotice) -> bool:
+        args = (notice.zombie_id, notice.id, notice.attempts)
+        return bool(await self._database.change(lambda c: c.fetchval(_FORGET_NOTICE, *args)))

@@ -37,6 +37,7 @@ HISTORY: Final = (
     "webhook_deliveries",
     "webhook_refusals",
     "canary_runs",
+    "chat_notices",
 )
 """Emptied in portions, before the record goes; an index of each begins with ``zombie_id``."""
 RECORD: Final = ("agent_keys", "grants", "config_versions", "agent_heads")

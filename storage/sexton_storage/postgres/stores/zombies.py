@@ -16,11 +16,13 @@ from sexton_storage.postgres.journal.frames import NumberedFrames
 from sexton_storage.postgres.journal.journal import PostgresJournal
 from sexton_storage.postgres.sql.schema import CONFIGS, ZOMBIES
 from sexton_storage.postgres.stores.base import Conditions, PostgresStore
+from sexton_storage.postgres.stores.chats import put_notice
 from sexton_storage.postgres.stores.crons import keep_crons
 from sexton_storage.postgres.stores.follow_ups import drop_follow_ups
 from sexton_storage.postgres.stores.improvement import decide_proposal
 from sexton_storage.postgres.stores.purge import purge
 from sexton_storage.records.canaries import Tallies, Tally, Trial
+from sexton_storage.records.chats import ChatNotice
 from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
@@ -219,6 +221,7 @@ class PostgresZombies(PostgresStore):
         frames: Sequence[NewFrame],
         config: ConfigVersion | None = None,
         proposal: Proposal | None = None,
+        notice: ChatNotice | None = None,
     ) -> None:
         async def work(connection: Connection) -> Sequence[tuple[UUID, int]]:
             await connection.fetchval(_LOCK_HEAD, zombie.id)
@@ -227,6 +230,8 @@ class PostgresZombies(PostgresStore):
             await _save(connection, zombie)
             if proposal is not None:
                 await decide_proposal(connection, proposal)
+            if notice is not None:
+                await put_notice(connection, notice)
             return await _stream(connection, frames)
 
         self._journal.announce(await self._database.change(work, NAMES))
