@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Runtime
+from sexton_actors.amounts import NANOS_PER_DOLLAR
+from sexton_actors.manifest.model import Runtime
 from sexton_actors.plans import DEFAULT_PLANS, DEFAULT_TERMS, STARTER_CREDIT_NANOS, BillingTerms, PlanLimits
 from sexton_actors.terms import RUN_NANOS_PER_SEC
 from sexton_cli.exits import CONFIG, StartupFault

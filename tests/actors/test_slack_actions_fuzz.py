@@ -10,7 +10,8 @@ from uuid import UUID
 import orjson
 from hypothesis import given, settings, strategies as st
 
-from sexton_actors.chat.notices import MAX_TEXT_CHARS, notice_of
+from sexton_actors.chat.notices import notice_of
+from sexton_actors.chat.texts import MAX_TEXT_CHARS
 from sexton_actors.manifest.model import Signature, WebhookTrigger
 from sexton_actors.webhooks.diagnosis import explain
 from sexton_actors.webhooks.model import Malformed, Reason, Rejected

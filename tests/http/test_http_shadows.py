@@ -189,7 +189,7 @@ async def test_a_shadow_ends_with_its_budget_and_when_it_is_stopped(
                 await trio.sleep(0.02)
 
     assert (spent["status"], spent["done"]) == ("done", 1)
-    assert spent["detail"] == "Its budget of 1 nanos is spent."
+    assert spent["detail"] == "Its budget of $0.000000001 is spent."
     assert shown["spent_nanos"] > 1
     assert ended["done"] == 0
 

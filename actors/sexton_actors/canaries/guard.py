@@ -2,6 +2,7 @@
 
 import msgspec
 
+from sexton_actors.amounts import dollars
 from sexton_actors.canaries.record import Guard
 from sexton_storage.records.canaries import Tallies, Tally
 
@@ -78,22 +79,22 @@ def _cost(guard: Guard, candidate: Tally, stable: Tally | None) -> Withdraw | No
     >>> _cost(Guard(max_cost_nanos=5), Tally(2, 0, 10), None) is None
     True
     >>> _cost(Guard(max_cost_nanos=5), Tally(2, 0, 12), None).detail
-    'A run costs 6 nanos on average; at most 5 are allowed.'
-    >>> _cost(Guard(cost_margin_percent=50), Tally(2, 0, 31), Tally(2, 0, 20)).detail
-    'A run costs 15 nanos on average, and 10 under the stable version; at most 50 percent more are allowed.'
+    'A run costs $0.000000006 on average; at most $0.000000005 is allowed.'
+    >>> _cost(Guard(cost_margin_percent=50), Tally(2, 0, 31_000_000), Tally(2, 0, 20_000_000)).detail
+    'A run costs $0.0155 on average, and $0.01 under the stable version; at most 50 percent more is allowed.'
     """
-    told = f"A run costs {candidate.charged_nanos // max(1, candidate.runs)} nanos on average"
+    told = f"A run costs {dollars(candidate.charged_nanos // max(1, candidate.runs))} on average"
     most = guard.max_cost_nanos
     if most is not None and candidate.charged_nanos > most * candidate.runs:
-        return Withdraw("cost", f"{told}; at most {most} are allowed.")
+        return Withdraw("cost", f"{told}; at most {dollars(most)} is allowed.")
     margin = guard.cost_margin_percent
     if margin is None or stable is None:
         return None
     allowed = stable.charged_nanos * (PERCENT + margin) * candidate.runs
     if candidate.charged_nanos * PERCENT * stable.runs <= allowed:
         return None
-    beside = f"and {stable.charged_nanos // stable.runs} under the stable version"
-    return Withdraw("cost", f"{told}, {beside}; at most {margin} percent more are allowed.")
+    beside = f"and {dollars(stable.charged_nanos // stable.runs)} under the stable version"
+    return Withdraw("cost", f"{told}, {beside}; at most {margin} percent more is allowed.")
 
 
 def _score(guard: Guard, candidate: Tally, stable: Tally | None) -> Withdraw | None:

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Manifest
+from sexton_actors.amounts import NANOS_PER_DOLLAR
+from sexton_actors.manifest.model import Manifest
 
 MAX_EVIDENCE_BYTES: Final = 8 * 1024
 MAX_MESSAGE_CHARS: Final = 2_000

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from sexton_actors.amounts import dollars
 from sexton_actors.protocol.jobs import Begin, Wish
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.jobs import OVER, Candidate, Job, JobKind, JobStatus, Survey
@@ -152,10 +153,10 @@ def shadow_is_over(job: Job, spent: int) -> str | None:
     >>> shadow_is_over(job, 99), shadow_is_over(replace(job, done=3), 0)
     (None, 'It has repeated 3 events, as many as were asked for.')
     >>> shadow_is_over(job, 100)
-    'Its budget of 100 nanos is spent.'
+    'Its budget of $0.0000001 is spent.'
     """
     if job.budget_nanos is not None and spent >= job.budget_nanos:
-        return f"Its budget of {job.budget_nanos} nanos is spent."
+        return f"Its budget of {dollars(job.budget_nanos)} is spent."
     dealt_with = job.done + job.failed
     if job.events_limit is not None and dealt_with >= job.events_limit:
         return f"It has repeated {dealt_with} events, as many as were asked for."

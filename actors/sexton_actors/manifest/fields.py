@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import yaml
 
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR
+from sexton_actors.amounts import NANOS_PER_DOLLAR
 from sexton_actors.manifest.nodes import Entry, Node, Scalar, Sequence, Table
 from sexton_actors.manifest.problems import INVALID_CONFIG, Problems
 

@@ -8,8 +8,6 @@ import msgspec
 
 from sexton_actors.gate_rules.model import Gates
 
-NANOS_PER_DOLLAR = 1_000_000_000
-
 DEFAULT_TOLERANCE_S = 300
 
 

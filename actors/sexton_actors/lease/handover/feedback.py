@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR, Runtime
+from sexton_actors.amounts import NANOS_PER_DOLLAR
+from sexton_actors.manifest.model import Runtime
 from sexton_actors.protocol.queue import Grant
 from sexton_actors.world import World
 from sexton_storage.records.improvement import Lessons, Proposal, Score

@@ -7,6 +7,7 @@ import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from sexton_actors.amounts import dollars
 from sexton_http.answers import Answer, Headers
 from sexton_http.pages.assets import ASSETS
 from sexton_http.pages.headers import HEADERS
@@ -44,7 +45,7 @@ _TEMPLATES: Final = Environment(
 _TEMPLATES.filters |= {
     "ago": words.ago,
     "compact": _compact,
-    "dollars": words.dollars,
+    "dollars": dollars,
     "exact": words.exact,
     "pretty": _pretty,
     "size": words.size,

@@ -12,7 +12,6 @@ from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.insights import SLACK_BAND_MS
 from sexton_storage.records.zombies import ZombieStatus
 
-NANOS_PER_DOLLAR: Final = 1_000_000_000
 SECOND_MS: Final = 1_000
 MINUTE_S: Final = 60
 HOUR_S: Final = 3_600
@@ -188,17 +187,6 @@ def exact(at_ms: int) -> str:
     """
     at = datetime.fromtimestamp(at_ms / SECOND_MS, UTC)
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ms % SECOND_MS:03}Z"
-
-
-def dollars(nanos: int) -> str:
-    """A sum with as many places as it needs, two at least.
-
-    >>> [dollars(nanos) for nanos in (0, 21_400_000, 4_180_000_000, 1_234_500_000_000, -5, 85_000)]
-    ['$0.00', '$0.0214', '$4.18', '$1,234.50', '-$0.000000005', '$0.000085']
-    """
-    whole, rest = divmod(abs(nanos), NANOS_PER_DOLLAR)
-    places = f"{rest:09}".rstrip("0").ljust(2, "0")
-    return f"{'-' if nanos < 0 else ''}${whole:,}.{places}"
 
 
 def tail(text: str) -> str:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from sexton_actors.amounts import NANOS_PER_DOLLAR
 from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import MAX_NUMBER, Body
 from sexton_http.gateway.call import Call
@@ -23,7 +24,6 @@ from sexton_http.pages.console import (
 from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
-from sexton_http.pages.templates.words import NANOS_PER_DOLLAR
 from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.billing import (
     Balance,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from sexton_actors.amounts import NANOS_PER_DOLLAR
 from sexton_actors.canaries.record import canary_on_trial
-from sexton_actors.manifest.model import NANOS_PER_DOLLAR
 from sexton_actors.pins import Pin
 from sexton_actors.webhooks.trigger_view import filled_in
 from sexton_actors.zombie.waits import WaitingFor
