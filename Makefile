@@ -27,7 +27,7 @@ $(BIN)/python:
 # A stamp for each step, so that it happens once, and again when what it was made from changes.
 # A local runner comes with the server, so its models' clients do as well.
 .venv/.locked: requirements/build.lock requirements/runtime.lock requirements/models.lock | $(BIN)/python
-	@echo "Installing what a server and a local runner need (once, by hash) ..."
+	@echo "Installing what a server and a local runner need (once; it takes a minute or two) ..."
 	@$(PIP) install --quiet --require-hashes -r requirements/build.lock -r requirements/runtime.lock -r requirements/models.lock
 	@touch $@
 
@@ -38,7 +38,7 @@ $(BIN)/python:
 
 # The dev lock is a superset of the others.
 .venv/.dev: requirements/dev.lock .venv/.locked
-	@echo "Installing what tests and checks need (once, by hash) ..."
+	@echo "Installing what tests and checks need (once; it takes a minute or two) ..."
 	@$(PIP) install --quiet --require-hashes -r requirements/dev.lock
 	@touch $@
 

@@ -46,7 +46,10 @@ def _read(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(MAX_READ_BYTES)
     except OSError as fault:
-        way_out = f"An agent is a folder with {SKILL_FILE} and {TRIGGER_FILE}."
+        way_out = (
+            f"An agent is a folder with {SKILL_FILE} and {TRIGGER_FILE};"
+            f" 'sexton agent init {path.parent.name or 'NAME'} --runtime command' writes one."
+        )
         raise Fault(f"{path}: {fault.strerror}", way_out, status=USAGE) from fault
     try:
         return raw.decode()

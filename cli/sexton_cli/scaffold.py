@@ -139,13 +139,13 @@ _SCRIPT: Final = """\
 
 
 def files_of(name: str, runtime: Runtime) -> Mapping[str, str]:
-    """The text of each file. Raises Fault for what can be no agent's name.
+    """The text of each file. Raises Fault for what cannot be an agent's name.
 
     >>> sorted(files_of("greeter", Runtime.COMMAND))
     ['SKILL.md', 'TRIGGER.md', 'event.json']
     """
     if not AGENT_NAME.fullmatch(name):
-        what = f"{name!r} can be no agent's name: lower-case letters, digits and hyphens, at most 64"
+        what = f"{name!r} cannot be an agent's name: use lower-case letters, digits and hyphens, at most 64"
         raise Fault(what, status=USAGE)
     is_agent = runtime is Runtime.AGENT
     skill = _AGENT_SKILL if is_agent else _COMMAND_SKILL

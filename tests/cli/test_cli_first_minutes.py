@@ -12,6 +12,7 @@ from sexton_cli.first_commands import program_name
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell
 
+USAGE = 2
 UNAVAILABLE = 69
 BROKEN = "#!/bin/sh\necho 'bwrap: setting up uid map: Permission denied' >&2\nexit 1\n"
 
@@ -98,3 +99,23 @@ async def test_a_child_that_has_been_reaped_is_waited_for_like_any_other() -> No
 
     with trio.fail_after(10):
         assert await local_runners.wait(process) == UNAVAILABLE
+
+
+def test_who_makes_the_first_agent_is_told_which_runtime_needs_a_model(tmp_path: Path) -> None:
+    ended = Shell(tmp_path)("agent", "init", "helper")
+
+    assert ended.returncode == USAGE
+    assert "--runtime command for a program of yours, which needs no model and no key" in ended.stderr
+    assert "--runtime agent for a language model" in ended.stderr
+
+
+def test_who_names_a_folder_that_is_not_there_is_told_how_to_write_one(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    folder = tmp_path / "helper"
+    missing = shell("agent", "install", str(folder))
+    made = shell("agent", "init", "helper", "--runtime", "command", "--dir", str(folder))
+
+    assert missing.returncode == USAGE
+    assert "'sexton agent init helper --runtime command' writes one." in missing.stderr
+    assert made.returncode == 0, made.stderr
+    assert (folder / "SKILL.md").exists()

@@ -34,11 +34,22 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 
 
+class _RuntimeChoice(click.Choice[str]):
+    """Says what the two are where neither was given: it is the first thing that a newcomer has to choose."""
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Complete "Missing option '--runtime'."."""
+        return (
+            "Give --runtime command for a program of yours, which needs no model and no key,"
+            " or --runtime agent for a language model with tools."
+        )
+
+
 @command()
 @click.argument("name")
 @click.option(
     "--runtime",
-    type=click.Choice([runtime.value for runtime in Runtime]),
+    type=_RuntimeChoice([runtime.value for runtime in Runtime]),
     required=True,
     help="command: a program of yours. agent: a language model with tools.",
 )
