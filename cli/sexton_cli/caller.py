@@ -1,10 +1,13 @@
 """Finds the server, token and workspace of a call: options first, then variables, then what is kept."""
 
+import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TextIO
 
 import msgspec
@@ -12,6 +15,7 @@ import msgspec
 from sexton_cli.addresses import DEFAULT_BASE_URL, read_base_url
 from sexton_cli.client import Client, open_client
 from sexton_cli.credentials import CredentialFile, Credentials, Kept, default_folder
+from sexton_cli.data_folder import DATA_VARIABLE, KEY_FILE, default_data, kept_address
 from sexton_cli.exits import CONFIG, NO_PERMISSION, USAGE, Fault
 from sexton_cli.output import Output
 from sexton_cli.saved_sign_in import renew
@@ -98,8 +102,17 @@ class Caller:
         if given is not None:
             return given
         if self.kept.token is None:
-            raise Fault(f"not signed in to {self.base_url}", "Run 'sexton login'.", status=NO_PERMISSION)
+            raise Fault(f"not signed in to {self.base_url}", self._way_in(), status=NO_PERMISSION)
         return _token(self.kept.token, str(self.file.path))
+
+    def _way_in(self) -> str:
+        """How to sign in; where this machine's own server keeps its first key, that is the quickest."""
+        data = Path(self._environ.get(DATA_VARIABLE) or default_data())
+        key = data / KEY_FILE
+        if kept_address(data) != self.base_url or not os.access(key, os.R_OK):
+            return "Run 'sexton login'."
+        first = f"sexton login --base-url {self.base_url} < {shlex.quote(str(key))}"
+        return f"Run 'sexton login', or use the first key of this machine's server: {first}"
 
     @property
     def given_workspace(self) -> str | None:

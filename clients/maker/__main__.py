@@ -19,6 +19,7 @@ from openapi_python_client.parser.errors import GeneratorError
 from clients.maker.document import Maker
 from clients.maker.text import constant
 from sexton_http.describe.openapi import make_document
+from sexton_http.problems import CODES
 from sexton_http.routes.table import OPERATIONS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -63,7 +64,11 @@ def make() -> dict[str, str]:
     )
     environment.filters["repr"] = repr
     shared: dict[str, Any] = {"groups": groups, "words": words, "objects": objects, "operations": operations}
-    shared["codes"] = [(constant(code), code, cause) for code, cause in document["x-error-codes"].items()]
+    # The ways out are too long for a document that tools read whole, so they come from the table itself.
+    shared["codes"] = [
+        (constant(code), code, cause, CODES[code].way_out)
+        for code, cause in document["x-error-codes"].items()
+    ]
     made: dict[str, tuple[str, dict[str, Any]]] = {
         "codes": ("codes", {}),
         "models": ("models", {}),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sexton_cli.data_folder import KEY_FILE, keep_address
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell, said
 
@@ -94,6 +95,24 @@ def test_a_kept_token_goes_to_its_own_server_only(shell: Shell, key: str, anothe
     ended = shell("whoami", "--base-url", another_service)
     assert ended.returncode == 77
     assert said(ended) == f"sexton: not signed in to {another_service}. Run 'sexton login'."
+
+
+def test_who_is_on_the_servers_machine_is_told_of_its_first_key(
+    bare_shell: Shell, server: ServerProcess, tmp_path: Path
+) -> None:
+    base_url = server.ready["base_url"]
+    keep_address(tmp_path, base_url)
+    key_file = tmp_path / KEY_FILE
+    key_file.write_text(f"{server.ready['api_key']}\n", encoding="ascii")
+    ended = bare_shell("whoami", "--base-url", base_url, SEXTON_DATA=str(tmp_path))
+    signed_in = bare_shell("login", "--base-url", base_url, stdin=key_file.read_text(encoding="ascii"))
+
+    assert said(ended) == (
+        f"sexton: not signed in to {base_url}."
+        " Run 'sexton login', or use the first key of this machine's server:"
+        f" sexton login --base-url {base_url} < {key_file}"
+    )
+    assert signed_in.returncode == 0, signed_in.stderr
 
 
 def test_after_signing_in_the_address_need_not_be_named(

@@ -22,6 +22,7 @@ from sexton_client import (
     SextonError,
     TooManyRequests,
 )
+from sexton_http.problems import CODES
 
 BASE = "http://sexton.test"
 TOKEN = "zmb_t_" + "0" * 64
@@ -162,7 +163,7 @@ def test_an_error_bears_code_hint_and_the_facts_of_the_case() -> None:
 
     assert fault.code is ErrorCode.UZ_ZMB_012
     assert (fault.status, fault.detail, fault.facts) == (409, "no", {"current_state": "killed"})
-    assert fault.hint
+    assert fault.hint == CODES["UZ-ZMB-012"].way_out
     assert str(fault).startswith("UZ-ZMB-012: no")
 
 

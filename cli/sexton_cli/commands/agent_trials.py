@@ -39,6 +39,7 @@ class _RuntimeChoice(click.Choice[str]):
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         """Complete "Missing option '--runtime'."."""
+        del param, ctx
         return (
             "Give --runtime command for a program of yours, which needs no model and no key,"
             " or --runtime agent for a language model with tools."

@@ -16,7 +16,7 @@ from sexton_actors.manifest.model import WebhookTrigger
 from sexton_actors.secrets import Secrets
 from sexton_actors.webhooks.trigger_secrets import SECRET_FIELD, secrets_of
 from sexton_cli.caller import Caller
-from sexton_cli.client import Row
+from sexton_cli.client import Client, Row
 from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.commands.words import AGENT_WORD
@@ -34,6 +34,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 """More than a server takes, so that it is the server that says so."""
+NOT_SIGNED: Final = "UZ-WH-010"
 WOKEN: Final = frozenset({"accepted", "duplicate"})
 
 
@@ -89,7 +90,17 @@ def trigger(
             given = _from_vault(server_data or default_data(), database_url, workspace_id, reference)
         place = address_of(zombie_id, wanted) if url is None else urlsplit(url).path
         delivery = signed(wanted, made, given, stamp)
-        _tell(caller, made, client.deliver(place, delivery.body, delivery.headers))
+        _tell(caller, made, _sent(client, place, delivery))
+
+
+def _sent(client: Client, place: str, delivery: Delivery) -> Row:
+    """What the server says to it. Raises Fault; of a refusal for its signature with where to look next."""
+    try:
+        return client.deliver(place, delivery.body, delivery.headers)
+    except Fault as fault:
+        if fault.code == NOT_SIGNED and not fault.way_out:
+            fault.way_out = "Refused deliveries are kept: 'sexton webhook deliveries' lists them."
+        raise
 
 
 def _trigger_of(record: Row, label: str) -> WebhookTrigger:
