@@ -119,8 +119,9 @@ class Exhausted(msgspec.Struct, frozen=True, gc=False):
 class ClaimEvent(msgspec.Struct, Write[Claimed | NothingToClaim | Exhausted], frozen=True, gc=False):
     """Give the agent's received event that came first to a runner, under a new lease and the next token.
 
-    ``expires_at`` = now + ``term_ms``; ``ceiling_at`` = first_leased_at (or now) + ``ceiling_ms`` +
-    parked_ms; ``expires_at`` never passes ``ceiling_at``. An event that comes back from a gate has the time
+    It begins at ``now``, or when the agent's last lease ended if that is later. ``expires_at`` = then +
+    ``term_ms``; ``ceiling_at`` = first_leased_at (or then) + ``ceiling_ms`` + parked_ms; ``expires_at`` never
+    passes ``ceiling_at``. An event that comes back from a gate has the time
     since ``parked_at`` added to ``parked_ms``. Appends an ``event_leased`` frame (data: runner_id, lease_id,
     attempt, fencing_token as the dispatcher's clients see them).
     """

@@ -52,6 +52,26 @@ async def test_the_lease_is_what_was_asked_for(world: StorageWorld) -> None:
     assert await world.storage.leases.live_of_zombie(agent.id) == lease
 
 
+async def test_a_claim_made_before_the_last_lease_ended_begins_with_its_end(world: StorageWorld) -> None:
+    agent = await world.agent()
+    await world.append(agent)
+    await world.append(agent)
+    first = (await world.claim(agent)).lease
+    # Another node made its claim before, and had to wait for the rows until this was committed.
+    write = world.claim_of(agent)
+    ended_at = write.now + 300
+    await world.end(first, EventEnd(EventStatus.PROCESSED), now=ended_at)
+
+    lease = (await world.claim(agent, now=write.now)).lease
+    event = await world.storage.events.load(lease.event_id)
+
+    assert (lease.granted_at, lease.metered_at, lease.expires_at) == (ended_at, ended_at, ended_at + 30_000)
+    assert lease.ceiling_at == ended_at + 12 * HOUR_MS
+    assert await world.storage.leases.load(lease.id) == lease
+    assert event is not None
+    assert (event.first_leased_at, event.updated_at) == (ended_at, ended_at)
+
+
 async def test_a_claim_is_told_in_the_agents_stream(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.append(agent)

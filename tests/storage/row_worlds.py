@@ -283,19 +283,44 @@ class World:
         for attempt in range(1, count + 1):
             if dice.often(50):
                 self._metering(event, attempt, 1 + dice.upto(1))
+        if count and dice.often(50):
+            self._ended_lease(event, count)
 
     def _live_lease(self, event: Event, attempt: int) -> None:
         dice, tables = self.dice, self.tables
         head = tables.heads[event.zombie_id]
         slices = dice.upto(2)
-        lease = Lease(
+        lease = self._lease(event, attempt, head.fence + 1, slices)
+        tables.leases[lease.id] = lease
+        tables.heads[event.zombie_id] = replace(
+            head, fence=lease.fencing_token, live_lease_id=lease.id, last_runner_id=lease.runner_id
+        )
+        self._metering(event, attempt, slices)
+        for number in range(dice.upto(2)):
+            self._proposal(event, lease, number)
+
+    def _ended_lease(self, event: Event, attempt: int) -> None:
+        """The agent's last one, which may have ended after the next claim was made."""
+        dice, tables = self.dice, self.tables
+        token = tables.heads[event.zombie_id].fence
+        taken = {(lease.zombie_id, lease.fencing_token) for lease in tables.leases.values()}
+        if token and (event.zombie_id, token) not in taken:
+            ended_at = CLOCK + dice.one(-4_000, -20, 20, 60)
+            lease = replace(
+                self._lease(event, attempt, token, 0), status=LeaseStatus.REPORTED, ended_at=ended_at
+            )
+            tables.leases[lease.id] = lease
+
+    def _lease(self, event: Event, attempt: int, token: int, slices: int) -> Lease:
+        dice, tables = self.dice, self.tables
+        return Lease(
             id=dice.id(),
             event_id=event.id,
             zombie_id=event.zombie_id,
             workspace_id=event.workspace_id,
             tenant_id=event.tenant_id,
             runner_id=dice.one(*tables.runners),
-            fencing_token=head.fence + 1,
+            fencing_token=token,
             attempt=attempt,
             status=dice.one(LeaseStatus.ACTIVE, LeaseStatus.ACTIVE, LeaseStatus.CANCELLING),
             version=1 + dice.upto(3),
@@ -311,13 +336,6 @@ class World:
             model=dice.one(None, "m"),
             own_key=dice.often(30),
         )
-        tables.leases[lease.id] = lease
-        tables.heads[event.zombie_id] = replace(
-            head, fence=lease.fencing_token, live_lease_id=lease.id, last_runner_id=lease.runner_id
-        )
-        self._metering(event, attempt, slices)
-        for number in range(dice.upto(2)):
-            self._proposal(event, lease, number)
 
     def _metering(self, event: Event, attempt: int, slices: int) -> None:
         for seq in range(1, slices + 1):

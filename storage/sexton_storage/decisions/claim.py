@@ -33,6 +33,8 @@ class ClaimRows(msgspec.Struct, frozen=True, gc=False):
 
     agent: Zombie | None
     head: Head | None
+    freed_at: int | None
+    """When the agent's last lease ended; None when it had none."""
     tenant: Tenant | None
     """The agent's."""
     paused: bool
@@ -121,6 +123,9 @@ def unblocked(event: Event, now: int) -> Event:
 
 
 def _granted(rows: ClaimRows, write: ClaimEvent, head: Head, found: EventRow) -> Decided[Outcome]:
+    if rows.freed_at is not None and rows.freed_at > write.now:
+        # Made before that end, and decided after it: no moment is of two leases, or billed twice.
+        write = replace(write, now=rows.freed_at)
     event = running(found.event, write.now, write.ran_version)
     row = replace(found, event=event, lease_count=found.lease_count + 1)
     # The token grows with every lease of the agent, so a late report can never look fresh.

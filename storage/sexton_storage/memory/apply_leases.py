@@ -8,6 +8,7 @@ import msgspec
 from sexton_storage.decisions.claim import ClaimRows, claim
 from sexton_storage.decisions.end import EndRows, end, may_end
 from sexton_storage.decisions.renew import RenewRows, renew
+from sexton_storage.decisions.rows import Head
 from sexton_storage.errors import RowRefused
 from sexton_storage.memory.apply_improvement import add_proposals
 from sexton_storage.memory.apply_memories import remember
@@ -38,6 +39,7 @@ def claim_event(tables: Tables, write: ClaimEvent) -> Claimed | NothingToClaim |
     rows = ClaimRows(
         agent=agent,
         head=tables.heads.get(zombie_id),
+        freed_at=_freed_at(tables, tables.heads.get(zombie_id)),
         tenant=None if agent is None else tables.tenants[agent.tenant_id],
         paused=agent is not None and tables.workspaces[agent.workspace_id].paused,
         runner=tables.runners.get(write.runner_id),
@@ -48,6 +50,17 @@ def claim_event(tables: Tables, write: ClaimEvent) -> Claimed | NothingToClaim |
         endowed=_is_endowed(tables, zombie_id),
     )
     return tables.put(claim(rows, write))
+
+
+def _freed_at(tables: Tables, head: Head | None) -> int | None:
+    return next(
+        (
+            lease.ended_at
+            for lease in tables.leases.values()
+            if head is not None and (lease.zombie_id, lease.fencing_token) == (head.zombie_id, head.fence)
+        ),
+        None,
+    )
 
 
 def _held_by(tables: Tables, runner_id: UUID) -> int:

@@ -60,9 +60,9 @@ _GRANT = insert_from(
         "attempt": "lease_count",
         "status": "'active'",
         "version": "1",
-        "granted_at": "now",
+        "granted_at": "began",
         **same("expires_at", "ceiling_at"),
-        "metered_at": "now",
+        "metered_at": "began",
         **{name: f"rates_{name}" for name in _RATES},
         **same(*_GIVEN),
         "shares": "shares::json",
@@ -77,11 +77,13 @@ _NO_EVENT = ", ".join(["NULL"] * len(EVENTS.names))
 # one another's leases; only then are event, lease and head changed, each by its own part, from the same
 # row. The claims that hold are told from ``running`` and the others from ``f``: joined, each row of a batch
 # would be compared with each other one.
+# A claim may have been made before the agent's last lease ended, and have waited for that commit. Then the
+# lease begins where the last one ended (``began``): no moment is of two leases, or billed twice.
 _CLAIM = f"""
 WITH v AS (
     SELECT * FROM {_COLUMNS.numbered_rows}
 ), o AS (
-    SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
+    SELECT v.*, e.id AS event_id, h.fence + 1 AS token, greatest(v.now, p.ended_at) AS began,
            e.asked_version AS wanted_version, e.trial_id AS wanted_trial_id,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
                 WHEN a.version <> v.agent_version THEN '{CHANGED}'
@@ -99,6 +101,7 @@ WITH v AS (
                 ELSE 'claimed' END AS found
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
+      LEFT JOIN leases p ON p.zombie_id = h.zombie_id AND p.fencing_token = h.fence
       LEFT JOIN zombies a ON a.id = v.zombie_id
       LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
@@ -129,16 +132,16 @@ WITH v AS (
 ), running AS (
     UPDATE events e
        SET status = 'running', attempts = e.attempts + 1, lease_count = e.lease_count + 1,
-           first_leased_at = coalesce(e.first_leased_at, f.now),
-           parked_ms = e.parked_ms + coalesce(greatest(0, f.now - e.parked_at), 0), parked_at = NULL,
+           first_leased_at = coalesce(e.first_leased_at, f.began),
+           parked_ms = e.parked_ms + coalesce(greatest(0, f.began - e.parked_at), 0), parked_at = NULL,
            retry_at = NULL, ran_version = f.ran_version,
-           updated_at = f.now
+           updated_at = f.began
       FROM f WHERE e.id = f.event_id AND f.outcome = 'claimed'
-    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.now,
+    RETURNING f.ord, f.lease_id, f.runner_id, f.token, f.began,
               {", ".join(f"f.rates_{name}" for name in _RATES)}, {", ".join(f"f.{name}" for name in _GIVEN)},
               f.shares,
               e.first_leased_at + f.ceiling_ms + e.parked_ms AS ceiling_at,
-              least(f.now + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
+              least(f.began + f.term_ms, e.first_leased_at + f.ceiling_ms + e.parked_ms) AS expires_at, e.*
 ), granted AS (
     {_GRANT}
 ), taken AS (
@@ -149,10 +152,11 @@ SELECT {EVENTS.columns("r")}, r.ord, 'claimed' AS outcome, r.id AS event_id,
        EXISTS (SELECT FROM waiting_events m WHERE m.zombie_id = r.zombie_id AND m.event_id <> r.id) AS more,
        EXISTS (SELECT FROM grants g WHERE g.zombie_id = r.zombie_id)
            OR EXISTS (SELECT FROM memories m WHERE m.zombie_id = r.zombie_id) AS endowed,
-       r.token, r.lease_count, r.expires_at, r.ceiling_at, NULL AS wanted_version, NULL AS wanted_trial_id
+       r.token, r.lease_count, r.began, r.expires_at, r.ceiling_at,
+       NULL AS wanted_version, NULL AS wanted_trial_id
   FROM running r
  UNION ALL
-SELECT {_NO_EVENT}, f.ord, f.outcome, f.event_id, NULL, NULL, NULL, NULL, NULL, NULL,
+SELECT {_NO_EVENT}, f.ord, f.outcome, f.event_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
        f.wanted_version, f.wanted_trial_id
   FROM f WHERE f.outcome <> 'claimed'
 """
@@ -214,10 +218,10 @@ def _lease(write: ClaimEvent, event: Event, row: Row) -> Lease:
         attempt=row["lease_count"],
         status=LeaseStatus.ACTIVE,
         version=1,
-        granted_at=write.now,
+        granted_at=row["began"],
         expires_at=row["expires_at"],
         ceiling_at=row["ceiling_at"],
-        metered_at=write.now,
+        metered_at=row["began"],
         rates=write.rates,
         budget_daily_nanos=write.budget_daily_nanos,
         budget_monthly_nanos=write.budget_monthly_nanos,
