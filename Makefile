@@ -161,6 +161,9 @@ differential: $(TO_CHECK) ## random histories of commands, by the rules and by P
 	@$(ALONE) SEXTON_DIFFERENTIAL_COMMANDS=$(or $(COMMANDS),100000) SEXTON_DIFFERENTIAL_SEED=$(or $(SEED),1) \
 	  SEXTON_DIFFERENTIAL_STEPS=$(STEPS) $(BIN)/python -m pytest -q -s -k decided_alike tests/storage/test_storage_differential.py
 
+nemesis: $(TO_CHECK) ## three nodes, runners and a database with a standby under real faults, judged (MINUTES=30 SEED=1; ARGS="--events 20")
+	@$(ALONE) $(BIN)/python -m tests.nemesis --minutes $(or $(MINUTES),30) --seed $(or $(SEED),1) $(ARGS)
+
 fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of each kind for each route, SEED=1)
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \
 	  $(BIN)/python -m pytest -s tests/http/test_http_schemathesis.py

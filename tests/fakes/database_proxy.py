@@ -93,7 +93,11 @@ class Proxy:
         async with client:
             if self.away:
                 return
-            async with await trio.open_unix_socket(self._target) as server:
+            try:
+                server = await trio.open_unix_socket(self._target)
+            except OSError:
+                return  # Nobody listens: its client is told by a connection that ends.
+            async with server:
                 with trio.CancelScope() as scope:
                     self._open.add(scope)
                     await self._forward(client, server)

@@ -6,20 +6,11 @@ import pytest
 import trio
 
 from tests.worlds.nodes import Node, open_nodes
+from tests.worlds.wrong_clock import LIBRARY, wrong_by
 
 SKEWS = ("+300s", "-300s", "+2s")
 MESSAGES = 8
 PATIENCE_S = 120
-
-
-def wrong_by(skew: str) -> dict[str, str]:
-    """The environment of a process whose clock is wrong by so much, and whose time passes as ever."""
-    library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
-    if library is None:
-        pytest.skip("libfaketime is missing: install the package `faketime`")
-    # Without the last, a thread that waits for a while does so in a busy loop.
-    real = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0"}
-    return {"LD_PRELOAD": str(library), "FAKETIME": skew, **real}
 
 
 async def order_of_work(nodes: list[Node], runner: str, count: int) -> list[str]:
@@ -35,6 +26,7 @@ async def order_of_work(nodes: list[Node], runner: str, count: int) -> list[str]
     return handled
 
 
+@pytest.mark.skipif(LIBRARY is None, reason="libfaketime is missing: install the package `faketime`")
 async def test_messages_sent_in_turn_to_nodes_with_wrong_clocks_come_out_in_order(
     tmp_path: Path, postgres_dsn: str
 ) -> None:

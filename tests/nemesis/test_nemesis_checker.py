@@ -14,7 +14,7 @@ from tests.nemesis.checker.history import INVOKE, OK, UNKNOWN, Entry, NotAHistor
 from tests.nemesis.checker.rules import RULES, check
 
 CHECKER = Path(command.__file__).parent
-ALLOWED = {"argparse", "__future__", "json", "collections", "pathlib", "typing", "itertools", "sys"}
+ALLOWED = {"argparse", "__future__", "json", "collections", "pathlib", "typing", "itertools", "sys", "bisect"}
 
 
 class Told:
@@ -44,13 +44,22 @@ class Told:
 
 
 def grant(told: Told, token: int, event: str) -> None:
-    lease = {"agent": "a", "token": token, "lease": f"l{token}", "event": event}
+    lease = {"agent": "a", "token": token, "lease": f"l{token}", "event": event, "attempt": 1}
     told.act("grant", {}, {"leases": [lease]})
 
 
 def renew(told: Told, token: int, event: str, number: int = 1) -> None:
     value = {"agent": "a", "token": token, "event": event, "attempt": 1}
     told.act("renew", value, {"slice": number})
+
+
+def renew_together(told: Told, *leases: str, number: int) -> None:
+    told.act("renew-batch", {"asked": len(leases)}, {"slices": dict.fromkeys(leases, number)})
+
+
+def follow(told: Told, after: int | None, *ranges: list[int], **changes: Any) -> None:
+    seen = {"ranges": list(ranges), "ends": {}, "resync": False} | changes
+    told.act("follow", {"agent": "a", "after": after}, seen)
 
 
 def report(told: Told, token: int, event: str) -> None:
@@ -78,6 +87,8 @@ def good() -> Told:
         )
         lease = {"agent": "a", "token": token, "event": event, "status": "reported"}
         told.rows["leases"].append(lease | {"granted": token * 10, "ended": token * 10 + 9})
+    follow(told, None, [3, 7], ends={"e1": "processed"})
+    follow(told, 7, [8, 9])
     told.rows["money"] = [{"given": 100, "balance": 90, "metering": [["e1", 1, 1, 5], ["e2", 1, 1, 5]]}]
     told.rows["gates"] = [{"gate": "g", "event": "e1", "action": "x", "status": "approved"}]
     return told
@@ -138,6 +149,10 @@ def old_token_renews(told: Told) -> None:
     renew(told, 1, "e1")
 
 
+def old_token_renews_among_others(told: Told) -> None:
+    renew_together(told, "l1", "l2", number=1)
+
+
 def old_token_reports(told: Told) -> None:
     report(told, 1, "e1")
 
@@ -156,6 +171,26 @@ def event_says_another_price(told: Told) -> None:
 
 def renewal_is_not_metered(told: Told) -> None:
     renew(told, 2, "e2", 2)
+
+
+def renewal_of_a_batch_is_not_metered(told: Told) -> None:
+    renew_together(told, "l2", number=2)
+
+
+def frame_is_left_out(told: Told) -> None:
+    follow(told, 9, [10, 11], [13, 13])
+
+
+def frame_comes_again(told: Told) -> None:
+    follow(told, 9, [9, 10])
+
+
+def frames_are_pruned_too_early(told: Told) -> None:
+    follow(told, 9, resync=True)
+
+
+def end_that_was_shown_is_not_true(told: Told) -> None:
+    follow(told, 9, [10, 10], ends={"e2": "agent_error"})
 
 
 def gate_changes_its_mind(told: Told) -> None:
@@ -188,15 +223,21 @@ PLANTED: tuple[tuple[Callable[[Told], None], str], ...] = (
     (token_falls, "fencing_grows"),
     (rows_fall, "fencing_grows"),
     (old_token_renews, "no_old_token_writes"),
+    (old_token_renews_among_others, "no_old_token_writes"),
     (old_token_reports, "no_old_token_writes"),
     (debit_is_doubled, "every_cent_once"),
     (slice_is_metered_twice, "every_cent_once"),
     (event_says_another_price, "every_cent_once"),
     (renewal_is_not_metered, "every_cent_once"),
+    (renewal_of_a_batch_is_not_metered, "every_cent_once"),
     (gate_changes_its_mind, "gate_once"),
     (action_has_two_gates, "gate_once"),
     (gate_is_lost, "gate_once"),
     (gate_stays_open, "gate_once"),
+    (frame_is_left_out, "streams_are_whole"),
+    (frame_comes_again, "streams_are_whole"),
+    (frames_are_pruned_too_early, "streams_are_whole"),
+    (end_that_was_shown_is_not_true, "streams_are_whole"),
 )
 
 

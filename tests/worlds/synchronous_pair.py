@@ -27,7 +27,7 @@ SYNCHRONOUS = {"synchronous_standby_names": "*", "synchronous_commit": "on"}
 BRISK = {
     **THROW_AWAY,
     "listen_addresses": "",
-    "max_connections": "60",
+    "max_connections": "100",
     "wal_retrieve_retry_interval": "100ms",
 }
 
@@ -64,12 +64,18 @@ class Machine:
 
     async def ask(self, query: str, *args: object) -> Any:
         """The first value of a query, as the cluster's superuser."""
+        rows = await self.rows(query, *args)
+        return rows[0][0] if rows else None
 
-        async def ask() -> Any:
+    async def rows(self, query: str, *args: object) -> list[Any]:
+        """All rows of a query, as the cluster's superuser."""
+
+        async def ask() -> list[Any]:
             dsn = f"postgresql://{SUPERUSER}@/{DATABASE}?host={self.folder}"
             connection = await asyncpg.connect(dsn, timeout=START_S)
             try:
-                return await connection.fetchval(query, *args)
+                rows: list[Any] = await connection.fetch(query, *args)
+                return rows
             finally:
                 await connection.close()
 
@@ -137,6 +143,10 @@ class Machine:
         assert copying.returncode == 0, (self.folder / "log").read_text()
         await self.start({})
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def _send(self, number: signal.Signals) -> None:
         # The postmaster first: then it starts no more.
         assert self._process is not None
@@ -172,7 +182,7 @@ async def open_synchronous_pair(folder: Path) -> AsyncIterator[SynchronousPair]:
     async with open_portal() as portal:
         folders = (folder / "a", folder / "b")
         for own in folders:
-            own.mkdir(mode=0o700)
+            own.mkdir(mode=0o700, exist_ok=True)  # There is one where a disk of its own is mounted.
         primary = Machine(portal, programs, *folders)
         standby = Machine(portal, programs, *reversed(folders))
         await put_cluster(primary.folder)

@@ -24,7 +24,8 @@ class Entry(NamedTuple):
     """Of the client; it has one operation under way."""
     kind: str
     f: str
-    """``send``, ``grant``, ``renew``, ``report``, ``open-gate``, ``decide``, or one of the reads."""
+    """What is done: ``send``, ``grant``, ``renew``, ``renew-batch``, ``report``, ``open-gate``, ``decide``,
+    ``follow``, or one of the reads."""
     time_ns: int
     value: dict[str, Any]
 

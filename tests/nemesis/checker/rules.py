@@ -6,9 +6,10 @@ The last operations of a history read all rows once the faults have healed: ``re
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from tests.nemesis.checker.history import INVOKE, Done, Entry, NotAHistory, answered
@@ -142,19 +143,21 @@ def fencing_grows(seen: Seen) -> Iterator[str]:
 
 def no_old_token_writes(seen: Seen) -> Iterator[str]:
     """Once a newer token was seen, nothing is kept that comes with an older one."""
-    grants = {
-        agent: sorted((one.ended_ns, one.value["token"]) for one in of_agent)
-        for agent, of_agent in _grants(seen).items()
-    }
-    for f in ("renew", "report", "open-gate"):
-        for one in seen.done(f):
-            # A report that comes again is told what became of the first.
-            if one.value.get("duplicate"):
-                continue
-            agent, token = one.value["agent"], one.value["token"]
-            newer = [t for ended, t in grants.get(agent, ()) if t > token and ended < one.began_ns]
-            if newer:
-                yield f"agent {agent}: {f} with token {token} was kept after {min(newer)} was granted"
+    granted: dict[str, tuple[list[int], list[int]]] = {}
+    for agent, of_agent in _grants(seen).items():
+        by_end = sorted((one.ended_ns, one.value["token"]) for one in of_agent)
+        newest = accumulate((token for _, token in by_end), max)
+        granted[agent] = ([ended for ended, _ in by_end], list(newest))
+    for one in (*_renewals(seen), *seen.done("report"), *seen.done("open-gate")):
+        # A report that comes again is told what became of the first.
+        if one.value.get("duplicate"):
+            continue
+        agent, token = one.value["agent"], one.value["token"]
+        ends, newest_then = granted.get(agent, ([], []))
+        before = bisect_left(ends, one.began_ns)
+        if before and newest_then[before - 1] > token:
+            newer = newest_then[before - 1]
+            yield f"agent {agent}: {one.f} with token {token} was kept after {newer} was granted"
 
 
 def every_cent_once(seen: Seen) -> Iterator[str]:
@@ -173,7 +176,7 @@ def every_cent_once(seen: Seen) -> Iterator[str]:
     for row in seen.rows("events"):
         if row["charged"] != metered[row["event"]]:
             yield f"event {row['event']} says {row['charged']}, its slices say {metered[row['event']]}"
-    for one in seen.done("renew"):
+    for one in _renewals(seen):
         mine = (one.value["event"], one.value["attempt"], one.value["slice"])
         if mine not in slices:
             yield f"slice {mine[2]} of attempt {mine[1]} at {mine[0]} was acknowledged, and is not metered"
@@ -202,6 +205,22 @@ def gate_once(seen: Seen) -> Iterator[str]:
             yield f"gate {one.value['gate']} was told {one.value['status']}, and is {row.get('status')}"
 
 
+def streams_are_whole(seen: Seen) -> Iterator[str]:
+    """Who follows an agent sees each frame once, goes on where they were, and is told ends that are true."""
+    status_of = {row["event"]: row["status"] for row in seen.rows("events")}
+    for one in seen.done("follow"):
+        agent, after, ranges = one.value["agent"], one.value["after"], one.value["ranges"]
+        if one.value["resync"]:
+            yield f"agent {agent}: who had seen {after} was told to begin again"
+        if len(ranges) > 1:
+            yield f"agent {agent}: one stream had the frames {ranges}"
+        if ranges and after is not None and ranges[0][0] != after + 1:
+            yield f"agent {agent}: after {after} came {ranges[0][0]}"
+        for event, status in one.value["ends"].items():
+            if status_of.get(event) != status:
+                yield f"event {event} was shown to be {status}, and is {status_of.get(event)}"
+
+
 RULES: Final[tuple[Callable[[Seen], Iterator[str]], ...]] = (
     each_accepted_once,
     each_ended,
@@ -212,6 +231,7 @@ RULES: Final[tuple[Callable[[Seen], Iterator[str]], ...]] = (
     no_old_token_writes,
     every_cent_once,
     gate_once,
+    streams_are_whole,
 )
 
 
@@ -227,6 +247,15 @@ def _by_agent(seen: Seen) -> dict[str, list[Row]]:
     for row in seen.rows("leases"):
         rows[row["agent"]].append(row)
     return rows
+
+
+def _renewals(seen: Seen) -> Iterator[Done]:
+    """Each that was acknowledged; one of a batch names its lease alone, and the rest is in its grant."""
+    yield from seen.done("renew")
+    leases = {lease["lease"]: lease for one in seen.done("grant") for lease in one.value["leases"]}
+    for one in seen.done("renew-batch"):
+        for lease, number in one.value["slices"].items():
+            yield one._replace(f="renew", value=leases[lease] | {"slice": number})
 
 
 def _grants(seen: Seen) -> dict[str, list[Done]]:
