@@ -59,7 +59,7 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz simulate differential check lint types mypy pyright layers docs diagrams wheel packages image node clients
+.PHONY: test test-thorough bench bench-peers leasebench fuzz fuzz-parsers mutants simulate differential check lint types mypy pyright layers docs diagrams wheel packages image node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
@@ -168,6 +168,19 @@ fuzz: $(TO_CHECK) ## many generated requests against a live server (FUZZ=200 of 
 	@$(ALONE) SEXTON_FUZZ_EXAMPLES=$(or $(FUZZ),200) SEXTON_FUZZ_SEED=$(or $(SEED),1) \
 	  $(BIN)/python -m pytest -s tests/http/test_http_schemathesis.py
 
+# The fuzzer has a file for some Pythons only. Where it cannot be had, hypothesis tries inputs without it.
+.venv-fuzz/.locked: requirements/fuzz.lock
+	@scripts/make-venv .venv-fuzz
+	@.venv-fuzz/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/fuzz.lock
+	@touch $@
+
+fuzz-parsers: $(TO_CHECK) ## what reads strangers' bytes, guided by coverage (ARGS="http1 --seconds 600 --keep")
+	-@$(MAKE) --no-print-directory .venv-fuzz/.locked
+	@$(ALONE) PYTHONPATH=clients/python $(BIN)/python -m tests.fuzz .venv-fuzz/bin/python $(ARGS)
+
+mutants: $(TO_CHECK) ## the rules changed in one place at a time: a quick test must notice (ARGS=*.lease.* for some)
+	@$(ALONE) PYTHONPATH=clients/python $(BIN)/python -m tests.mutation $(ARGS)
+
 # ---------------------------------------------------------------------------------------------- keeping
 
 .PHONY: fmt lock clean
@@ -186,8 +199,9 @@ lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(COMPILE) requirements/peers.in -o requirements/peers.lock
 	$(COMPILE) requirements/audit.in -o requirements/audit.lock
+	$(COMPILE) requirements/fuzz.in -o requirements/fuzz.lock
 	$(COMPILE) requirements/packages.in -o requirements/packages.lock
 
 clean: ## remove everything that make has built
-	rm -rf .venv .venv-audit .venv-packages .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
+	rm -rf .venv .venv-audit .venv-fuzz .venv-packages .venv-peers .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist site
 	find $(WINGS) clients tests bench scripts -name __pycache__ -prune -exec rm -rf {} +

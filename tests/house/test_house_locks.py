@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from tests.house.survey import ROOT
 
-LOCKS = ["build", "runtime", "models", "otel", "dev", "audit", "packages"]
+LOCKS = ["build", "runtime", "models", "otel", "dev", "audit", "fuzz", "packages"]
 PIN = re.compile(r"(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>\S+)(?: ; (?P<marker>.+))?")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 

@@ -224,3 +224,18 @@ async def test_a_form_reads_the_same_wherever_it_is_cut_and_hostile_ones_are_ref
             await parts_of(bytes(broken), sorted(rng.sample(range(len(broken)), 3)))
             read_whole += 1
     assert 0 < read_whole < ROUNDS
+
+
+@pytest.mark.parametrize("before", [b"", b"\r\n", b"\n\r", b"\ra", b"\r\nhello\r\n", b"hello\r\n"])
+async def test_what_stands_before_a_form_is_judged_the_same_wherever_it_is_cut(before: bytes) -> None:
+    body = before + form(field("a"))
+
+    async def reading(*cuts: int) -> list[tuple[Any, bytes]] | None:
+        try:
+            return await parts_of(body, cuts)
+        except Problem:
+            return None
+
+    found = [await reading(cut) for cut in range(len(body))]
+
+    assert found == [None if before.strip() else [("message", b"a")]] * len(body)

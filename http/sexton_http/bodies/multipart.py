@@ -64,6 +64,7 @@ class Form:
         """What was found and not read yet: heads, contents, and None for the end of a part."""
         self._headers: dict[str, str] = {}
         self._name, self._value = bytearray(), bytearray()
+        self._has_begun = False
         self._is_over = False
         self._is_within = False
         self._parser = MultipartParser(
@@ -120,6 +121,11 @@ class Form:
         if self._is_over or not self._waiting:
             raise _broken()
         piece, self._waiting = self._waiting[:PIECE_BYTES], self._waiting[PIECE_BYTES:]
+        if not self._has_begun:
+            # After such a line end the parser passes over as much as came with it, and so would read another
+            # form where the network cuts it elsewhere.
+            piece = piece.lstrip(b"\r\n")
+            self._has_begun = bool(piece)
         try:
             self._parser.write(piece)
         except (FormParserError, UnicodeDecodeError) as fault:

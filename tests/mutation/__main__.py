@@ -1,0 +1,110 @@
+"""Changes the rules in one place at a time, and sees whether a test notices: ``python -m tests.mutation``.
+
+``--write`` keeps the table as a page of the documentation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.mutation.page import Result, unexplained, write_page
+from tests.mutation.survivors import explained
+from tests.mutation.trials import Trials, Tried
+
+ROOT: Final = Path(__file__).parents[2]
+KEPT: Final = ROOT / ".cache" / "mutants"
+TESTS: Final = ("tests/actors", "tests/conformance", "tests/storage/test_storage_audit.py", "tests/mutation")
+BUDGET_S: Final = 10.0
+REWRITTEN: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
+
+
+def modules() -> list[str]:
+    """All whose functions decide what a record becomes."""
+    actors, storage = ROOT / "actors", ROOT / "storage"
+    paths = [
+        *actors.glob("sexton_actors/*/transitions.py"),
+        *actors.glob("sexton_actors/*/transitions/*.py"),
+        *storage.glob("sexton_storage/decisions/*.py"),
+    ]
+    names = (path.relative_to(ROOT).with_suffix("").parts[1:] for path in paths if path.stem != "__init__")
+    return sorted(".".join(parts) for parts in names)
+
+
+def try_all(chosen: Sequence[str], tests: Sequence[str], processes: int, budget_s: float) -> list[Result]:
+    """Try all mutants of these modules, and tell of each that survives."""
+    tried: dict[str, list[Tried]] = {name: [] for name in chosen}
+
+    def tell(one: Tried) -> None:
+        tried[one.module].append(one)
+        if not one.killed:
+            _say(f"survives: {one.module}:{one.line} {one.name}")
+
+    trials = Trials(chosen, processes, budget_s, tell)
+    options = ["-q", "--no-header", "--capture=no", "-p", "no:cacheprovider", "-W", REWRITTEN]
+    status = pytest.main([*options, *tests, *map(_file_of, chosen)], plugins=[trials])
+    if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
+        raise SystemExit(int(status))
+    _say(f"asked {trials.tests} tests")
+    return [Result.of(name, tried[name]) for name in chosen]
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def _file_of(module: str) -> str:
+    spec = find_spec(module)
+    if spec is None or spec.origin is None:
+        raise SystemExit(f"error: there is no module {module}.")
+    return spec.origin
+
+
+def _kept() -> list[Result]:
+    """What the last runs found, of all modules."""
+    found = []
+    for name in modules():
+        path = KEPT / f"{name}.json"
+        if not path.exists():
+            raise SystemExit(f"error: {name} has not been tried yet. Run `make mutants ARGS={name}` first.")
+        module, count, survivors = json.loads(path.read_text(encoding="utf-8"))
+        found.append(Result(module, count, tuple((line, words) for line, words in survivors)))
+    return found
+
+
+def main(words: list[str]) -> int:
+    """1 when a survivor is not explained."""
+    parser = argparse.ArgumentParser(prog="mutation", description=__doc__)
+    parser.add_argument("modules", nargs="*", help="modules or patterns, as *.lease.*; all, if none is named")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--seconds", type=float, default=BUDGET_S, help="how long a mutant's tests may take")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="where the tests are")
+    parser.add_argument("--write", type=Path, help="the page to write, from the last run of each module")
+    chosen = parser.parse_args(words)
+    names = [name for word in chosen.modules or ["*"] for name in fnmatch.filter(modules(), word) or [word]]
+    results = try_all(names, chosen.tests, chosen.processes, chosen.seconds)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for result in results:
+        _say(f"{result.module:<56} {result.mutants:>5} {len(result.survivors):>5} survive")
+        (KEPT / f"{result.module}.json").write_text(json.dumps(result), encoding="utf-8")
+    reasons = explained()
+    left = unexplained(results, reasons)
+    for one in left:
+        _say(f"not explained: {one}")
+    if chosen.write is not None and not left:
+        write_page(chosen.write, _kept(), reasons)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

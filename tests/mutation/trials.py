@@ -1,0 +1,175 @@
+"""Tries each mutant against tests, in a forked child of a process that has imported them all."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
+from types import FrameType, ModuleType
+from typing import Any, Final, NamedTuple
+
+import pytest
+from _pytest.runner import runtestprotocol
+from hypothesis import Phase, settings
+
+from tests.mutation.children import ENDED, answers
+from tests.mutation.makers import Mutant, mutants
+from tests.mutation.planting import function_in, plant
+
+NEEDS_A_DATABASE: Final = frozenset({"postgres_dsn", "module_dsn", "emptied_dsn", "embedded_server"})
+SLOWEST_S: Final = 2.0
+"""A test that takes longer is not asked."""
+PATIENCE: Final = 10
+PATIENCE_S: Final = 20
+"""A mutant's tests are ended when they take this many times as long as without it, and these seconds more."""
+GROUP: Final = 40
+
+
+class Tried(NamedTuple):
+    """What became of one mutant."""
+
+    module: str
+    name: str
+    line: int
+    killed: str
+    """The test that failed, or what else ended it; empty when nothing noticed it."""
+
+
+class _Known(NamedTuple):
+    """A test that passes without a mutant."""
+
+    place: int
+    seconds: float
+    reached: frozenset[tuple[str, str]]
+    """Modules and their functions that it calls."""
+
+
+class Trials:
+    """A plugin of pytest that does this instead of running the tests."""
+
+    def __init__(
+        self, modules: Sequence[str], processes: int, budget_s: float, told: Callable[[Tried], None]
+    ) -> None:
+        self._modules = [import_module(name) for name in modules]
+        self._processes = processes
+        self._budget_s = budget_s
+        self._told = told
+        self._items: list[pytest.Item] = []
+        self.tests = 0
+        """Those that pass, and reach one of the modules."""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self) -> None:
+        # What one run finds the next must find again, and a failure need not be made small.
+        few = (Phase.explicit, Phase.generate)
+        settings.register_profile(
+            "mutants", settings(), derandomize=True, database=None, phases=few, deadline=None
+        )
+        settings.load_profile("mutants")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if not _needs_a_database(item)]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        self._items = session.items
+        known = self._baseline()
+        self.tests = len(known)
+        for name, killed in answers(self._trials(known), self._processes):
+            mutant: Mutant = name
+            self._told(Tried(mutant.module, mutant.name, mutant.line, "time" if killed == ENDED else killed))
+        return True
+
+    def _baseline(self) -> list[_Known]:
+        codes = dict(_codes(self._modules))
+        groups = [range(first, len(self._items))[:GROUP] for first in range(0, len(self._items), GROUP)]
+        jobs = ((None, partial(self._look, group, codes), 600.0) for group in groups)
+        found: list[_Known] = []
+        for _, known in answers(jobs, self._processes):
+            found += [] if known == ENDED else known
+        return sorted((one for one in found if one.reached), key=lambda one: one.place)
+
+    def _look(self, places: Sequence[int], codes: dict[int, tuple[str, str]]) -> list[_Known]:
+        reached: set[tuple[str, str]] = set()
+
+        def profile(frame: FrameType, event: str, _: Any) -> None:
+            if event == "call" and (where := codes.get(id(frame.f_code))) is not None:
+                reached.add(where)
+
+        known: list[_Known] = []
+        for place in places:
+            reached.clear()
+            sys.setprofile(profile)
+            began = time.perf_counter()
+            failed = self._fails(place, None)
+            seconds = time.perf_counter() - began
+            sys.setprofile(None)
+            if not failed and seconds < SLOWEST_S:
+                known.append(_Known(place, seconds, frozenset(reached)))
+        return known
+
+    def _fails(self, place: int, following: int | None) -> bool:
+        after = None if following is None else self._items[following]
+        return any(report.failed for report in runtestprotocol(self._items[place], log=False, nextitem=after))
+
+    def _trials(self, known: Sequence[_Known]) -> Iterator[tuple[Mutant, Callable[[], str], float]]:
+        for module in self._modules:
+            for mutant in mutants(module, inspect.getsource(module)):
+                chosen = list(self._chosen(mutant, known))
+                seconds = PATIENCE * sum(one.seconds for one in chosen) + PATIENCE_S
+                yield mutant, partial(self._try, mutant, [one.place for one in chosen]), seconds
+
+    def _chosen(self, mutant: Mutant, known: Sequence[_Known]) -> Iterator[_Known]:
+        """Those that call the function, the most particular first, as far as there is time for them."""
+        is_function = function_in(_what(mutant)) is not None
+        able = [
+            one
+            for one in known
+            if (mutant.module, mutant.where) in one.reached
+            or (not is_function and any(module == mutant.module for module, _ in one.reached))
+        ]
+        left = self._budget_s
+        for one in sorted(able, key=lambda one: (one.seconds * len(one.reached), one.place)):
+            left -= one.seconds
+            if left < 0:
+                return
+            yield one
+
+    def _try(self, mutant: Mutant, places: Sequence[int]) -> str:
+        try:
+            plant(mutant)
+        except Exception as error:  # noqa: BLE001  (whatever a changed module raises)
+            return f"import: {type(error).__name__}"
+        for number, place in enumerate(places):
+            if self._fails(place, places[number + 1] if number + 1 < len(places) else None):
+                return self._items[place].nodeid
+        return ""
+
+
+def _what(mutant: Mutant) -> Any:
+    top, _, member = mutant.where.partition(".")
+    value = vars(sys.modules[mutant.module])[top]
+    return inspect.getattr_static(value, member) if member else value
+
+
+def _needs_a_database(item: pytest.Item) -> bool:
+    wanted = set(getattr(item, "fixturenames", ()))
+    call = getattr(item, "callspec", None)
+    return bool(wanted & NEEDS_A_DATABASE) or (call is not None and "postgres" in call.params.values())
+
+
+def _codes(modules: Sequence[ModuleType]) -> Iterator[tuple[int, tuple[str, str]]]:
+    for module in modules:
+        for name, value in list(vars(module).items()):
+            if getattr(value, "__module__", None) != module.__name__:
+                continue
+            if (function := function_in(value)) is not None:
+                yield id(function.__code__), (module.__name__, name)
+            elif isinstance(value, type):
+                for member, held in vars(value).items():
+                    if (method := function_in(held)) is not None and method.__module__ == module.__name__:
+                        yield id(method.__code__), (module.__name__, f"{name}.{member}")
