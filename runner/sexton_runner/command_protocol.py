@@ -70,7 +70,8 @@ def parse(line: bytes) -> Line:
     Garbage()
     """
     try:
-        verb, *words = line.decode("ascii").split()
+        # Bytes are parted at blanks alone; text would be at control characters as well.
+        verb, *words = (word.decode("ascii") for word in line.split())
         return _read(verb, words)
     except (ValueError, binascii.Error):
         return Garbage()

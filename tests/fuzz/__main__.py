@@ -104,7 +104,7 @@ def _report(run: Run) -> None:
     if run.crash is not None:
         CRASHES.mkdir(parents=True, exist_ok=True)
         (CRASHES / run.name).write_bytes(run.crash)
-        trace = run.said[run.said.find("Traceback") :][:4_000]
+        trace = run.said[run.said.find("Traceback") :].partition("\n\n")[0]
         sys.stdout.write(f"A FAULT of {run.name}, kept in {CRASHES / run.name}:\n{run.crash!r}\n{trace}\n")
     sys.stdout.flush()
 

@@ -23,7 +23,13 @@ from tests.mutation.trials import Trials, Tried
 
 ROOT: Final = Path(__file__).parents[2]
 KEPT: Final = ROOT / ".cache" / "mutants"
-TESTS: Final = ("tests/actors", "tests/conformance", "tests/storage/test_storage_audit.py", "tests/mutation")
+TESTS: Final = (
+    "tests/actors/test_actors_*.py",
+    "tests/actors/test_*_states.py",
+    "tests/actors/test_lease_*.py",
+    "tests/conformance/test_*.py",
+    "tests/mutation/test_rules_*.py",
+)
 BUDGET_S: Final = 10.0
 REWRITTEN: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 
@@ -51,7 +57,8 @@ def try_all(chosen: Sequence[str], tests: Sequence[str], processes: int, budget_
 
     trials = Trials(chosen, processes, budget_s, tell)
     options = ["-q", "--no-header", "--capture=no", "-p", "no:cacheprovider", "-W", REWRITTEN]
-    status = pytest.main([*options, *tests, *map(_file_of, chosen)], plugins=[trials])
+    files = [str(path) for pattern in tests for path in sorted(ROOT.glob(pattern))]
+    status = pytest.main([*options, *files, *map(_file_of, chosen)], plugins=[trials])
     if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
         raise SystemExit(int(status))
     _say(f"asked {trials.tests} tests")
@@ -88,7 +95,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("modules", nargs="*", help="modules or patterns, as *.lease.*; all, if none is named")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=BUDGET_S, help="how long a mutant's tests may take")
-    parser.add_argument("--tests", nargs="+", default=TESTS, help="where the tests are")
+    parser.add_argument("--tests", nargs="+", default=TESTS, help="patterns of the files of tests")
     parser.add_argument("--write", type=Path, help="the page to write, from the last run of each module")
     chosen = parser.parse_args(words)
     names = [name for word in chosen.modules or ["*"] for name in fnmatch.filter(modules(), word) or [word]]

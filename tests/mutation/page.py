@@ -24,8 +24,8 @@ The modules are the transitions of the actors and the decisions of the store. Th
 - Left out are an argument by keyword, an entry of a dictionary, list or set, a filter of a comprehension,
   an alternative of a `case`, and a statement that only calls or adds.
 
-Sentences of messages stay as they are. A mutant is tried by the tests that call the changed function:
-examples in docstrings, tests of states, and tests of actors and stores in memory. None needs a database. It is killed
+Sentences of messages stay as they are. A mutant is tried by tests that call the changed function: examples
+in docstrings, tests of states, and those of actors and stores in memory. None needs a database. It is killed
 when a test fails or takes ten times as long. Every survivor is explained below.
 
 """

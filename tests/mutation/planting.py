@@ -8,9 +8,11 @@ import inspect
 import sys
 from collections.abc import Iterator
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from tests.mutation.makers import Mutant
+
+_CALLED: Final = "__called__"
 
 
 def plant(mutant: Mutant) -> None:
@@ -19,24 +21,58 @@ def plant(mutant: Mutant) -> None:
     A function keeps its identity and gets other code, so whoever imported it has the mutant too.
     """
     module = sys.modules[mutant.module]
-    scratch = ModuleType(mutant.module)
+    scratch = _made(module, mutant.source)
+    function, changed = function_at(module, mutant.where), function_at(scratch, mutant.where)
+    if function is not None and changed is not None:
+        _give_code(function, changed)
+        return
+    for name in _made_from(mutant.where, mutant.source):
+        _replace(name, vars(module)[name], vars(scratch)[name])
+
+
+def note_calls(module: ModuleType, text: str) -> set[tuple[str, str]]:
+    """Have each function of a module note in this set that it was called: the module, and the function."""
+    source, called = ast.parse(text), set[tuple[str, str]]()
+    places = [
+        (f"{one.name}.{inner.name}" if isinstance(one, ast.ClassDef) else inner.name, inner)
+        for one in source.body
+        for inner in (one.body if isinstance(one, ast.ClassDef) else [one])
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    for where, function in places:
+        note = ast.parse(f"{_CALLED}.add(({module.__name__!r}, {where!r}))").body[0]
+        function.body.insert(0, note)
+    scratch = _made(module, source)
+    setattr(module, _CALLED, called)
+    for where, _ in places:
+        before, after = function_at(module, where), function_at(scratch, where)
+        if before is not None and after is not None:
+            _give_code(before, after)
+    return called
+
+
+def _made(module: ModuleType, source: ast.Module) -> ModuleType:
+    """The module once more, from another source, and known to nobody."""
+    scratch = ModuleType(module.__name__)
     scratch.__dict__.update(
         {name: vars(module)[name] for name in ("__file__", "__package__", "__spec__", "__loader__")}
     )
-    code = compile(mutant.source, inspect.getfile(module), "exec", dont_inherit=True)
+    code = compile(ast.fix_missing_locations(source), inspect.getfile(module), "exec", dont_inherit=True)
     exec(code, scratch.__dict__)
-    top, _, member = mutant.where.partition(".")
-    before, after = vars(module)[top], vars(scratch)[top]
-    if member:
-        before, after = inspect.getattr_static(before, member), inspect.getattr_static(after, member)
-    function, changed = function_in(before), function_in(after)
-    if function is not None and changed is not None:
-        function.__code__ = changed.__code__
-        function.__defaults__ = changed.__defaults__
-        function.__kwdefaults__ = changed.__kwdefaults__
-        return
-    for name in _made_from(top, mutant.source):
-        _replace(name, vars(module)[name], vars(scratch)[name])
+    return scratch
+
+
+def _give_code(function: FunctionType, other: FunctionType) -> None:
+    function.__code__ = other.__code__
+    function.__defaults__ = other.__defaults__
+    function.__kwdefaults__ = other.__kwdefaults__
+
+
+def function_at(module: ModuleType, where: str) -> FunctionType | None:
+    """The function of this name, or ``Class.method``; None where something else has the name."""
+    top, _, member = where.partition(".")
+    value = vars(module)[top]
+    return function_in(inspect.getattr_static(value, member) if member else value)
 
 
 def function_in(value: Any) -> FunctionType | None:

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
-from types import FrameType, ModuleType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -17,15 +16,17 @@ from hypothesis import Phase, settings
 
 from tests.mutation.children import ENDED, answers
 from tests.mutation.makers import Mutant, mutants
-from tests.mutation.planting import function_in, plant
+from tests.mutation.planting import function_at, note_calls, plant
 
 NEEDS_A_DATABASE: Final = frozenset({"postgres_dsn", "module_dsn", "emptied_dsn", "embedded_server"})
-SLOWEST_S: Final = 2.0
-"""A test that takes longer is not asked."""
+SLOWEST_S: Final = 1.0
+"""A test that takes longer is not asked. This and all other times are of the processor."""
 PATIENCE: Final = 10
 PATIENCE_S: Final = 20
 """A mutant's tests are ended when they take this many times as long as without it, and these seconds more."""
+WHOLE_S: Final = 600.0
 GROUP: Final = 40
+"""So many tests are looked at by one child, in at most this time of its own."""
 
 
 class Tried(NamedTuple):
@@ -85,31 +86,24 @@ class Trials:
         return True
 
     def _baseline(self) -> list[_Known]:
-        codes = dict(_codes(self._modules))
         groups = [range(first, len(self._items))[:GROUP] for first in range(0, len(self._items), GROUP)]
-        jobs = ((None, partial(self._look, group, codes), 600.0) for group in groups)
+        jobs = ((None, partial(self._look, group), WHOLE_S) for group in groups)
         found: list[_Known] = []
         for _, known in answers(jobs, self._processes):
             found += [] if known == ENDED else known
         return sorted((one for one in found if one.reached), key=lambda one: one.place)
 
-    def _look(self, places: Sequence[int], codes: dict[int, tuple[str, str]]) -> list[_Known]:
-        reached: set[tuple[str, str]] = set()
-
-        def profile(frame: FrameType, event: str, _: Any) -> None:
-            if event == "call" and (where := codes.get(id(frame.f_code))) is not None:
-                reached.add(where)
-
+    def _look(self, places: Sequence[int]) -> list[_Known]:
+        called = [note_calls(module, inspect.getsource(module)) for module in self._modules]
         known: list[_Known] = []
-        for place in places:
-            reached.clear()
-            sys.setprofile(profile)
-            began = time.perf_counter()
-            failed = self._fails(place, None)
-            seconds = time.perf_counter() - began
-            sys.setprofile(None)
+        for number, place in enumerate(places):
+            for one in called:
+                one.clear()
+            began = time.process_time()
+            failed = self._fails(place, places[number + 1] if number + 1 < len(places) else None)
+            seconds = time.process_time() - began
             if not failed and seconds < SLOWEST_S:
-                known.append(_Known(place, seconds, frozenset(reached)))
+                known.append(_Known(place, seconds, frozenset().union(*called)))
         return known
 
     def _fails(self, place: int, following: int | None) -> bool:
@@ -125,7 +119,7 @@ class Trials:
 
     def _chosen(self, mutant: Mutant, known: Sequence[_Known]) -> Iterator[_Known]:
         """Those that call the function, the most particular first, as far as there is time for them."""
-        is_function = function_in(_what(mutant)) is not None
+        is_function = function_at(sys.modules[mutant.module], mutant.where) is not None
         able = [
             one
             for one in known
@@ -150,26 +144,7 @@ class Trials:
         return ""
 
 
-def _what(mutant: Mutant) -> Any:
-    top, _, member = mutant.where.partition(".")
-    value = vars(sys.modules[mutant.module])[top]
-    return inspect.getattr_static(value, member) if member else value
-
-
 def _needs_a_database(item: pytest.Item) -> bool:
     wanted = set(getattr(item, "fixturenames", ()))
     call = getattr(item, "callspec", None)
     return bool(wanted & NEEDS_A_DATABASE) or (call is not None and "postgres" in call.params.values())
-
-
-def _codes(modules: Sequence[ModuleType]) -> Iterator[tuple[int, tuple[str, str]]]:
-    for module in modules:
-        for name, value in list(vars(module).items()):
-            if getattr(value, "__module__", None) != module.__name__:
-                continue
-            if (function := function_in(value)) is not None:
-                yield id(function.__code__), (module.__name__, name)
-            elif isinstance(value, type):
-                for member, held in vars(value).items():
-                    if (method := function_in(held)) is not None and method.__module__ == module.__name__:
-                        yield id(method.__code__), (module.__name__, f"{name}.{member}")

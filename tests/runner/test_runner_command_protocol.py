@@ -34,7 +34,7 @@ def test_each_line_of_the_protocol_is_understood(line: bytes, meaning: object) -
     "line",
     [b"", b"   ", b"step", b"step !", b"step a b", b"ask 1", b"ask x - - - - -", b"part ../1 YQ==",
      b"\xff\xfe",
-     b"step LQ==\x00", b"ask 12 - - - - -", b"started now"],
+     b"step LQ==\x00", b"ask 12 - - - - -", b"started now", b"fail\x1d", b"step\x1cLQ=="],
 )  # fmt: skip
 def test_whatever_else_is_said_is_garbage(line: bytes) -> None:
     assert parse(line) == Garbage()
