@@ -15,6 +15,7 @@ from sexton_actors.auth_session.transitions import (
     SESSION_TTL_MS,
     decide,
     opened,
+    status_at,
 )
 from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
@@ -136,6 +137,60 @@ def test_four_wrong_codes_leave_one_and_the_fifth_leaves_nothing() -> None:
 
     right = decide(last.session, RIGHT, NOW).reply
     assert right.code == "UZ-AUTH-013"
+
+
+def test_a_session_is_what_the_terminal_asked_for() -> None:
+    asked = m.Open("key", "laptop", b"origin")
+
+    assert opened(UUID(int=1), asked, 5) == AuthSession(
+        id=UUID(int=1),
+        status=AuthSessionStatus.PENDING,
+        version=1,
+        created_at=5,
+        expires_at=5 + 300_000,
+        public_key="key",
+        token_name="laptop",
+        origin=b"origin",
+    )
+
+
+def test_the_minute_of_a_lost_answer_has_sixty_seconds() -> None:
+    consumed = replace(session("consumed"), consumed_at=NOW)
+
+    assert decide(consumed, RIGHT, NOW + 59_999).reply == m.HandedOver("d", "c", "n")
+    assert decide(consumed, RIGHT, NOW + 60_000).reply.code == "UZ-AUTH-012"
+    assert decide(replace(consumed, consumed_at=None), RIGHT, NOW).reply.code == "UZ-AUTH-012"
+
+
+def test_what_was_over_before_its_time_stays_what_it_was() -> None:
+    taken = decide(session("complete"), m.Read(), NOW).session
+    assert taken is not None
+    again = decide(taken, RIGHT, NOW).reply
+
+    assert status_at(taken, taken.expires_at) == "consumed"
+    assert (taken.consumed_at, taken.sealed_token) == (NOW, None)
+    assert isinstance(again, Refusal)
+    assert (again.code, again.facts) == ("UZ-AUTH-012", {})
+    assert again.detail == "The token was handed over before."
+
+
+def test_what_is_ended_keeps_the_count_of_wrong_codes_and_ends_once() -> None:
+    open_still = replace(session("verification_pending"), wrong_codes=3, sealed_token=b"sealed")
+    done = decide(open_still, m.Abort(), NOW)
+    never_wrong = decide(session("pending"), m.Abort(), NOW).session
+    late = decide(open_still, m.Abort(), open_still.expires_at)
+
+    assert done.session is not None
+    assert never_wrong is not None
+    assert (done.reply, done.session.wrong_codes, never_wrong.wrong_codes) == (True, 3, 0)
+    assert done.session.sealed_token is None
+    assert (late.session, late.reply) == (None, False)
+
+
+def test_what_a_browser_left_out_is_handed_over_as_nothing() -> None:
+    bare = replace(session("verification_pending"), dashboard_public_key=None, ciphertext=None, nonce=None)
+
+    assert decide(bare, RIGHT, NOW).reply == m.HandedOver("", "", "")
 
 
 # --- the actor ----------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ TESTS: Final = (
     "tests/conformance/test_*.py",
     "tests/mutation/test_rules_*.py",
 )
-BUDGET_S: Final = 10.0
+BUDGET_S: Final = 3.0
 REWRITTEN: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 
 
@@ -47,22 +47,26 @@ def modules() -> list[str]:
 
 
 def try_all(chosen: Sequence[str], tests: Sequence[str], processes: int, budget_s: float) -> list[Result]:
-    """Try all mutants of these modules, and tell of each that survives."""
-    tried: dict[str, list[Tried]] = {name: [] for name in chosen}
+    """Try all mutants of these modules; tell of each that survives, and of each module when it is through."""
+    results: list[Result] = []
 
-    def tell(one: Tried) -> None:
-        tried[one.module].append(one)
-        if not one.killed:
-            _say(f"survives: {one.module}:{one.line} {one.name}")
+    def tell(module: str, tried: Sequence[Tried]) -> None:
+        result = Result.of(module, tried)
+        results.append(result)
+        for line, name in result.survivors:
+            _say(f"survives: {module}:{line} {name}")
+        _say(f"{module:<56} {result.mutants:>5} {len(result.survivors):>5} survive")
+        KEPT.mkdir(parents=True, exist_ok=True)
+        (KEPT / f"{module}.json").write_text(json.dumps(result), encoding="utf-8")
 
     trials = Trials(chosen, processes, budget_s, tell)
-    options = ["-q", "--no-header", "--capture=no", "-p", "no:cacheprovider", "-W", REWRITTEN]
+    options = ["-q", "--no-header", "--capture=no", "-p", "no:cacheprovider", "--assert=plain", "-W", REWRITTEN]
     files = [str(path) for pattern in tests for path in sorted(ROOT.glob(pattern))]
     status = pytest.main([*options, *files, *map(_file_of, chosen)], plugins=[trials])
     if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:
         raise SystemExit(int(status))
     _say(f"asked {trials.tests} tests")
-    return [Result.of(name, tried[name]) for name in chosen]
+    return results
 
 
 def _say(line: str) -> None:
@@ -100,10 +104,6 @@ def main(words: list[str]) -> int:
     chosen = parser.parse_args(words)
     names = [name for word in chosen.modules or ["*"] for name in fnmatch.filter(modules(), word) or [word]]
     results = try_all(names, chosen.tests, chosen.processes, chosen.seconds)
-    KEPT.mkdir(parents=True, exist_ok=True)
-    for result in results:
-        _say(f"{result.module:<56} {result.mutants:>5} {len(result.survivors):>5} survive")
-        (KEPT / f"{result.module}.json").write_text(json.dumps(result), encoding="utf-8")
     reasons = explained()
     left = unexplained(results, reasons)
     for one in left:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from types import ModuleType
 from typing import Final, NamedTuple
 
 import pytest
@@ -52,7 +53,11 @@ class Trials:
     """A plugin of pytest that does this instead of running the tests."""
 
     def __init__(
-        self, modules: Sequence[str], processes: int, budget_s: float, told: Callable[[Tried], None]
+        self,
+        modules: Sequence[str],
+        processes: int,
+        budget_s: float,
+        told: Callable[[str, Sequence[Tried]], None],
     ) -> None:
         self._modules = [import_module(name) for name in modules]
         self._processes = processes
@@ -80,9 +85,12 @@ class Trials:
         self._items = session.items
         known = self._baseline()
         self.tests = len(known)
-        for name, killed in answers(self._trials(known), self._processes):
-            mutant: Mutant = name
-            self._told(Tried(mutant.module, mutant.name, mutant.line, "time" if killed == ENDED else killed))
+        for module in self._modules:
+            tried = [
+                Tried(one.module, one.name, one.line, "time" if killed == ENDED else killed)
+                for one, killed in answers(self._trials(module, known), self._processes)
+            ]
+            self._told(module.__name__, tried)
         return True
 
     def _baseline(self) -> list[_Known]:
@@ -110,12 +118,13 @@ class Trials:
         after = None if following is None else self._items[following]
         return any(report.failed for report in runtestprotocol(self._items[place], log=False, nextitem=after))
 
-    def _trials(self, known: Sequence[_Known]) -> Iterator[tuple[Mutant, Callable[[], str], float]]:
-        for module in self._modules:
-            for mutant in mutants(module, inspect.getsource(module)):
-                chosen = list(self._chosen(mutant, known))
-                seconds = PATIENCE * sum(one.seconds for one in chosen) + PATIENCE_S
-                yield mutant, partial(self._try, mutant, [one.place for one in chosen]), seconds
+    def _trials(
+        self, module: ModuleType, known: Sequence[_Known]
+    ) -> Iterator[tuple[Mutant, Callable[[], str], float]]:
+        for mutant in mutants(module, inspect.getsource(module)):
+            chosen = list(self._chosen(mutant, known))
+            seconds = PATIENCE * sum(one.seconds for one in chosen) + PATIENCE_S
+            yield mutant, partial(self._try, mutant, [one.place for one in chosen]), seconds
 
     def _chosen(self, mutant: Mutant, known: Sequence[_Known]) -> Iterator[_Known]:
         """Those that call the function, the most particular first, as far as there is time for them."""
