@@ -99,6 +99,32 @@ async def test_cancelled_deadlines_do_not_pile_up(autojump_clock: Clock) -> None
     assert rung == [(start + 50, start + 50)]
 
 
+class Steps(trio.abc.Instrument):
+    """Counts the turns that the task of the deadlines has."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.count += "Deadlines.run" in task.name
+
+
+async def test_deadlines_that_were_cancelled_in_time_wake_nobody_later(autojump_clock: Clock) -> None:
+    rung: list[tuple[float, float]] = []
+    trio.lowlevel.add_instrument(steps := Steps())
+    async with running() as deadlines:
+        start = trio.current_time()
+        for number in range(200):
+            alarm = Alarm(start + 5 + number / 100, rung)
+            deadlines.arm(alarm)
+            deadlines.cancel(alarm)
+        deadlines.arm(Alarm(start + 20, rung))
+        await trio.sleep(30)
+
+    assert rung == [(start + 20, start + 20)]
+    assert steps.count < 10
+
+
 async def test_moving_a_timer_later_touches_no_heap(autojump_clock: Clock) -> None:
     rung: list[tuple[Any, float]] = []
     async with running() as deadlines:

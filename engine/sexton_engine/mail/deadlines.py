@@ -95,7 +95,9 @@ class Deadlines:
     async def _fire_due(self) -> None:
         self._wakes_at = -NEVER  # nobody needs to wake the task while it is awake
         fired = 0
-        while self._heap and self._heap[0][0] <= self._monotonic():
+        # Whatever was cancelled goes as soon as it is the first: left there, each question that was answered
+        # in time would wake the task once more when its time is over.
+        while self._heap and (self._heap[0][2].due == NEVER or self._heap[0][0] <= self._monotonic()):
             self._fire_first()
             fired += 1
             if fired % FIRE_BURST == 0:
