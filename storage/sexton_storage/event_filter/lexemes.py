@@ -30,8 +30,13 @@ def lexemes_of(workspace_id: UUID, texts: Iterable[str | None]) -> str:
     ... ]
     True
     """
-    words = {workspace_lexeme(workspace_id)}
+    words: set[bytes] = set()
     for text in texts:
         if text is not None:
-            words.update(map(lexeme_of, distinct_words(text)))
-    return " ".join(words)
+            words |= distinct_words(text)
+    if max(map(len, words), default=0) > LEXEME_CHARS:
+        words = {
+            lexeme_of(word.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
+            for word in words
+        }
+    return b" ".join([workspace_lexeme(workspace_id).encode(), *words]).decode("utf-8", "surrogatepass")
