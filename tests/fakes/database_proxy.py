@@ -10,7 +10,7 @@ from pathlib import Path
 import trio
 
 _SOCKET = ".s.PGSQL.5432"
-_PREPARED_RENEWAL = re.compile(rb"(\w+)\0SELECT \* FROM pg_temp\.sexton_renew")
+_PREPARED_AT_ONCE = re.compile(rb"(\w+)\0SELECT \* FROM pg_temp\.sexton_(?:renew|append)")
 
 
 class Cut(Enum):
@@ -29,15 +29,15 @@ class _Flow:
         self.first = b""
         self.goes = trio.Event()
         self.goes.set()
-        self._renews: bytes | None = None
-        """The name under which the statement is prepared that renews and commits in one message."""
+        self._at_once: set[bytes] = set()
+        """The names under which the statements are prepared that do a whole batch in one message."""
 
     def commits(self, data: bytes | bytearray) -> bool:
         """Whether the transaction ends with this message."""
-        if found := _PREPARED_RENEWAL.search(data):
-            self._renews = found[1]
+        if found := _PREPARED_AT_ONCE.search(data):
+            self._at_once.add(found[1])
             return False
-        return b"COMMIT\0" in data or (self._renews is not None and self._renews in data)
+        return b"COMMIT\0" in data or any(name in data for name in self._at_once)
 
 
 @dataclass(slots=True)

@@ -90,6 +90,15 @@ def appends(world: World) -> list[Write[Any]]:
     return dice.some([*found, _append(world, stranger)], 90)
 
 
+def appends_alone(world: World) -> list[Write[Any]]:
+    """Those that a batch can keep in one message."""
+    return [
+        replace(write, gate=None, firing=None, follow_up_id=None)
+        for write in appends(world)
+        if isinstance(write, AppendEvent)
+    ]
+
+
 def _append(world: World, agent: Zombie) -> AppendEvent:
     dice = world.dice
     at = world.now + dice.one(-40, 0, 40)
@@ -296,6 +305,7 @@ def _answer(world: World, gate_id: UUID) -> ResolveGate:
 
 REQUESTS: Mapping[str, Callable[[World], list[Write[Any]]]] = {
     "append": appends,
+    "append alone": appends_alone,
     "cancel": cancels,
     "claim": claims,
     "end": ends,

@@ -4,8 +4,10 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, Final
 from unittest import mock
+from uuid import UUID
 
 import asyncpg
 import trio
@@ -14,7 +16,8 @@ from msgspec.structs import replace
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.journal import MemoryJournal, apply
-from sexton_storage.postgres.journal.batch import Batch
+from sexton_storage.postgres.journal.appends import APPEND_FUNCTION
+from sexton_storage.postgres.journal.batch import Batch, BatchMark
 from sexton_storage.postgres.stores.zombies import PostgresZombies
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.refusals import Lost
@@ -24,6 +27,9 @@ from tests.storage.row_tables import differences, load, rows_in_memory, rows_in_
 from tests.storage.row_worlds import Dice, World
 
 NO_BOUNDS: Final[Mapping[str, int]] = {}
+AT_ONCE = {"append alone"}
+"""Kinds whose batches are one message."""
+LANE: Final = UUID(int=1)
 OF_LEASES = {"end", "open gate", "park", "renew"}
 MOVED_CLOCK = (
     "CREATE OR REPLACE FUNCTION sexton_now_ms() RETURNS bigint LANGUAGE sql STABLE"
@@ -71,11 +77,13 @@ class Twins:
         self._connection = connection
         self.worded: Any = connection
         """What the statements are run by."""
+        self._marks = count(1)
         self.compared: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
 
     def reword(self, old: str, new: str) -> OtherWords:
         self.worded = words = OtherWords(self._connection, old, new)
+        self._runner.run(words.execute(_replaced(APPEND_FUNCTION)))
         return words
 
     def compare(self, seed: int, kind: str, agents: int) -> None:
@@ -115,7 +123,10 @@ class Twins:
         if not writes:
             return
         batch = Batch(writes)
-        await batch.run(self.worded)
+        if kind in AT_ONCE:
+            await batch.commit_at_once(self.worded, BatchMark(LANE, next(self._marks)))
+        else:
+            await batch.run(self.worded)
         rules = [apply(world.tables, write) for write in writes]
         found = [
             f"answer to {write}:\n  rule {rule}\n  statement {statement}"
@@ -171,11 +182,15 @@ def _named(kind: str, answer: Any) -> str:
             return name
 
 
+def _replaced(function: str) -> str:
+    return function.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
+
+
 @contextmanager
 def opened_twins(dsn: str) -> Iterator[Twins]:
     """Twins on a database of their own, whose clock stands at what each world says."""
     with asyncio.Runner() as runner:
         connection = runner.run(asyncpg.connect(dsn))
-        runner.run(connection.execute(MOVED_CLOCK))
+        runner.run(connection.execute(f"{MOVED_CLOCK};{APPEND_FUNCTION}"))
         yield Twins(runner, connection)
         runner.run(connection.close())

@@ -14,6 +14,8 @@ MORE = 400
 REACHED = {
     "append": {"Appended", "Duplicate", "Lost gone", "Lost stale", "OverBudget day", "OverBudget month"}
     | {"OverBudget plan"},
+    "append alone": {"Appended", "Duplicate", "Lost gone", "OverBudget day", "OverBudget month"}
+    | {"OverBudget plan"},
     "cancel": {"Cancelled ended", "Cancelled cancelling", "Cancelled closed", "Lost gone"},
     "claim": {"Claimed", "Exhausted", "NothingToClaim gone", "NothingToClaim not_active"}
     | {"NothingToClaim leased", "NothingToClaim workspace_paused", "NothingToClaim empty"}
@@ -65,6 +67,9 @@ def test_a_rule_and_its_statement_decide_alike(twins: Twins, kind: str) -> None:
         ("claim", "greatest(v.now, p.ended_at)", "v.now"),
         ("claim", "e.trial_id IS DISTINCT FROM v.asked_trial_id", "false"),
         ("append", "k.seen_at > v.event_created_at", "k.seen_at >= v.event_created_at"),
+        ("append alone", "k.seen_at > v.event_created_at", "k.seen_at >= v.event_created_at"),
+        ("append alone", "frame_seq = h.frame_seq + m.frames", "frame_seq = h.frame_seq + 1"),
+        ("append alone", "ORDER BY ord), frame_event_id", "ORDER BY ord DESC), frame_event_id"),
         ("cancel", "version = l.version + 1", "version = l.version"),
         ("kill", "SET status = 'auto_killed'", "SET status = 'denied'"),
         ("park", "g.event_id = v.event_id", "true"),

@@ -5,6 +5,8 @@ import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -14,9 +16,11 @@ from msgspec.structs import replace
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.records.events import EventStatus
-from sexton_storage.refusals import Lost
+from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.zombies import Zombie
+from sexton_storage.refusals import GONE, Lost
 from sexton_storage.startup import ConnectFailed
-from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, Renewed
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, EventEnd, OverBudget, Renewed
 from tests.fakes.database_proxy import Cut, Proxy, open_proxy
 from tests.worlds.storage import StorageWorld, metered
 
@@ -53,6 +57,20 @@ async def impatient(proxy: Proxy) -> AsyncIterator[PostgresStorage]:
         yield storage
 
 
+def arrival(world: StorageWorld, agent: Zombie, **changes: Any) -> AppendEvent:
+    """An event with its frame and nothing else, as a webhook brings it."""
+    event = world.event_of(agent)
+    frame = NewFrame(agent.id, event.id, "event_received", world.now, {"n": 1})
+    return replace(AppendEvent(event, None, None, None, (frame,)), **changes)
+
+
+async def _revoke(dsn: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC, CURRENT_USER")
+    await connection.close()
+
+
 @pytest.mark.parametrize("cut", list(Cut))
 async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
     storage: PostgresStorage, proxy: Proxy, cut: Cut
@@ -81,14 +99,8 @@ async def test_a_commit_of_unknown_outcome_is_settled_not_guessed(
 async def test_renewals_commit_with_their_one_message_where_the_role_may_have_a_function_of_its_own(
     postgres_dsn: str, proxy: Proxy, *, revoked: bool
 ) -> None:
-    async def revoke() -> None:
-        connection = await asyncpg.connect(postgres_dsn)
-        name = await connection.fetchval("SELECT current_database()")
-        await connection.execute(f"REVOKE TEMPORARY ON DATABASE {name} FROM PUBLIC, CURRENT_USER")
-        await connection.close()
-
     if revoked:
-        await trio.to_thread.run_sync(lambda: asyncio.run(revoke()))
+        await trio.to_thread.run_sync(lambda: asyncio.run(_revoke(postgres_dsn)))
     async with open_postgres_storage(proxy.dsn) as storage:
         world = await StorageWorld(storage).found()
         lease = await world.lease()
@@ -100,6 +112,69 @@ async def test_renewals_commit_with_their_one_message_where_the_role_may_have_a_
 
         assert (charged, await metered(world, [lease.event_id])) == ([7] * 3, 21)
         assert proxy.commits - before == (3 if revoked else 0)
+
+
+@pytest.mark.parametrize("revoked", [False, True])
+async def test_events_commit_with_their_one_message_where_the_role_may_have_a_function_of_its_own(
+    postgres_dsn: str, proxy: Proxy, *, revoked: bool
+) -> None:
+    if revoked:
+        await trio.to_thread.run_sync(lambda: asyncio.run(_revoke(postgres_dsn)))
+    async with open_postgres_storage(proxy.dsn) as storage:
+        world = await StorageWorld(storage).found()
+        agent = await world.agent()
+        before = proxy.commits
+        for _ in range(3):
+            await storage.journal.write(arrival(world, agent))
+
+        assert await storage.frames.bounds(agent.id) == (1, 3)
+        assert proxy.commits - before == (3 if revoked else 0)
+
+
+@pytest.mark.parametrize("cut", list(Cut))
+async def test_events_whose_commit_is_in_doubt_are_answered_as_they_were_decided(
+    storage: PostgresStorage, proxy: Proxy, cut: Cut
+) -> None:
+    world = await StorageWorld(storage).found()
+    agent, stranger = await world.agent(), world.agent_record()
+    first = arrival(world, agent, dedup_key=b"k")
+    await storage.journal.write(first)
+    told: list[tuple[UUID, int]] = []
+    storage.on_frames(told.extend)
+    writes = [
+        arrival(world, agent, dedup_key=b"new"),
+        arrival(world, agent, dedup_key=b"k"),
+        arrival(world, stranger),
+        arrival(world, agent, budget_daily_nanos=0),
+        arrival(world, agent, events_limit=1),
+        arrival(world, agent),
+    ]
+    proxy.cut_next_commit(cut)
+    answers: list[object] = []
+    all_told = trio.Event()
+
+    def told_one(answer: object) -> None:
+        answers.append(answer)
+        if len(answers) == len(writes):
+            all_told.set()
+
+    storage.journal.submit_all([(write, told_one) for write in writes])
+    await all_told.wait()
+
+    assert proxy.cut == 1
+    assert answers == [
+        Appended(writes[0].event.id),
+        Duplicate(first.event.id),
+        Lost(GONE),
+        OverBudget("day"),
+        OverBudget("plan"),
+        Appended(writes[5].event.id),
+    ]
+    assert await storage.frames.bounds(agent.id) == (1, 3)
+    assert max(head for zombie_id, head in told if zombie_id == agent.id) == 3
+    kept = await storage.events.list(world.workspace_id, limit=9)
+    assert {event.id for event in kept} == {first.event.id, writes[0].event.id, writes[5].event.id}
+    assert storage.journal.statistics().hot.settled == 1
 
 
 @pytest.mark.parametrize("cut", list(Cut))

@@ -8,9 +8,15 @@ from uuid import UUID
 from sexton_storage.decisions.audit import has_changed
 from sexton_storage.postgres.connections.audit_entries import APPEND, entry_json
 from sexton_storage.postgres.connections.connection import Connection
+from sexton_storage.postgres.journal.appends import (
+    append_at_once,
+    append_events,
+    goes_alone,
+    recall_appends,
+)
 from sexton_storage.postgres.journal.claims import claim_events
 from sexton_storage.postgres.journal.ends import end_events
-from sexton_storage.postgres.journal.events import append_events, cancel_events
+from sexton_storage.postgres.journal.events import cancel_events
 from sexton_storage.postgres.journal.frames import News, NumberedFrames, check_appends
 from sexton_storage.postgres.journal.gates import open_gates, resolve_gates
 from sexton_storage.postgres.journal.leases import (
@@ -125,6 +131,7 @@ class Batch:
         else:
             for numbered in enumerate(writes):
                 self._by_kind.setdefault(type(numbered[1]), []).append(numbered)
+        self._only_appends = set(self._by_kind) == {AppendEvent}
         leases: list[tuple[int, LeaseWrite]] = self._of(RenewLease) + self._of(EndLease)
         self._leases = leases if self._only_renews else sorted(leases, key=itemgetter(0))
 
@@ -161,16 +168,25 @@ class Batch:
     @property
     def is_of_one_message(self) -> bool:
         """Whether ``commit_at_once`` does it."""
-        return self._only_renews and are_of_one_day(self._writes)
+        if self._only_renews:
+            return are_of_one_day(self._writes)
+        return self._only_appends and all(map(goes_alone, self._writes))
 
     async def commit_at_once(self, connection: Connection, mark: BatchMark) -> None:
         """Begin, run and commit, in one message."""
-        await renew_at_once(connection, mark, self._writes, self.answers)
+        if self._only_renews:
+            await renew_at_once(connection, mark, self._writes, self.answers)
+        else:
+            self.news = await append_at_once(connection, mark, self._writes, self.answers)
 
     async def recall(self, connection: Connection) -> None:
         """Find the answers again that came with the commit, and were lost with it."""
-        if None in self.answers:
+        if None not in self.answers:
+            return
+        if self._only_renews:
             await recall(connection, self._writes, self.answers)
+        else:
+            self.news = await recall_appends(connection, self._writes, self.answers)
 
     async def run(self, connection: Connection) -> None:
         """Run all statements; afterwards every write has its answer.

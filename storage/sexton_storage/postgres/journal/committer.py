@@ -22,6 +22,7 @@ from sexton_storage.postgres.connections.connection import (
 from sexton_storage.postgres.connections.dial import FORGET_PLANS
 from sexton_storage.postgres.connections.outage import Part, one_line
 from sexton_storage.postgres.connections.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
+from sexton_storage.postgres.journal.appends import APPEND_FUNCTION
 from sexton_storage.postgres.journal.batch import PREPARE, Batch, BatchMark
 from sexton_storage.postgres.journal.frames import News
 from sexton_storage.postgres.journal.held_rows import NOBODY, Place, held_tenants, places_of
@@ -73,10 +74,10 @@ def _replans(batches: int) -> bool:
     return batches > 0 and (batches & (batches - 1) == 0 or batches % REPLAN_BATCHES == 0)
 
 
-async def _can_make(connection: Connection, function: str) -> bool:
-    """Make a function of the session; False where the role has no right to it (``TEMPORARY``)."""
+async def _can_make(connection: Connection, functions: str) -> bool:
+    """Make functions of the session; False where the role has no right to them (``TEMPORARY``)."""
     try:
-        await connection.execute(function)
+        await connection.execute(functions)
     except asyncpg.InsufficientPrivilegeError:
         return False
     return True
@@ -135,7 +136,8 @@ class Committer:
         self._warnings = CommitWarnings()
         self._numbers = count(1)
         self._committing = False
-        self._renews_at_once = False
+        self._has_functions = False
+        """Whether the session has the functions that commit a batch in one message."""
         self._asked_time = 0.0
         self._outage = outage
 
@@ -227,7 +229,7 @@ class Committer:
                 await connection.execute(FORGET_PLANS)
             if started - self._asked_time > CLOCK_EVERY_MS:
                 await self._ask_time(connection)
-            if self._renews_at_once and lock_ms is None and batch.is_of_one_message:
+            if self._has_functions and lock_ms is None and batch.is_of_one_message:
                 self._committing = True
                 await batch.commit_at_once(connection, mark)
             else:
@@ -249,7 +251,7 @@ class Committer:
             self._connection = await self._connect()
             self._warnings.listen(self._connection)
             await self._connection.execute(PREPARE)
-            self._renews_at_once = await _can_make(self._connection, RENEW_FUNCTION)
+            self._has_functions = await _can_make(self._connection, f"{RENEW_FUNCTION};{APPEND_FUNCTION}")
         return self._connection
 
     async def _ask_time(self, connection: Connection) -> None:

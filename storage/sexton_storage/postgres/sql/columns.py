@@ -93,7 +93,9 @@ class Columns(Generic[T]):
         """For a FROM clause, under the name ``v``."""
         self.numbered_rows: Final = f"unnest({parameters}) WITH ORDINALITY AS v({names}, ord)"
         """The same, with the number of each row, from 1, as ``ord``."""
-        self.argument_types: Final = tuple("text[]" if c.sql_type in _CODED else "text" for c in declared)
+        self.argument_types: Final = tuple(
+            f"{c.sql_type}[]" if c.sql_type in _CODED else "text" for c in declared
+        )
         """What the parameters are sent as, for a function that is to have them as its arguments."""
         self.arrays: Final[Callable[[Sequence[T]], list[Any]]] = self._reader(declared)
         """Gives one argument a column; there is at least one row."""
