@@ -31,7 +31,7 @@ class QueueActor(Actor):
         """Dispatch."""
         match message:
             case m.Claim():
-                await claims.claim(self._queue, message)
+                return await claims.claim(self._queue, message)
             case m.SettleClaim():
                 await claims.settle(self._queue, message)
             case m.Cancel():

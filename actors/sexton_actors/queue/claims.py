@@ -1,25 +1,21 @@
 """Claims the oldest event for a runner, and settles a claim of which nobody knows whether it was kept."""
 
-from typing import Final, NamedTuple
+from collections.abc import Coroutine
+from typing import Any, Final, NamedTuple
 
-from sexton_actors.canaries.record import canary_on_trial
-from sexton_actors.loans import unlent
-from sexton_actors.manifest.model import Manifest, Runtime
 from sexton_actors.protocol import queue as m
 from sexton_actors.protocol.dispatcher import ClaimSettled
 from sexton_actors.protocol.lease import Abort, Granted, Undelivered
 from sexton_actors.protocol.runner import LeaseTaken
-from sexton_actors.providers import NONE_CONFIGURED, ModelChain, ProviderChoice
+from sexton_actors.queue.preparation import Run, claim_of, prepared
 from sexton_actors.queue.readiness import announce
 from sexton_actors.queue.state import QueueState
-from sexton_actors.refusal import Refusal
-from sexton_actors.run_versions import RunVersion, active_version, fault_of
-from sexton_actors.terms import EVENT_CEILING_MS, LEASE_TERM_MS
 from sexton_actors.traces.context import context_of
 from sexton_actors.world import World
+from sexton_engine import DEFERRED, Deferred
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.periods import DAY_MS, day_of
-from sexton_storage.records.events import Asked, Event
+from sexton_storage.records.events import Event
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.refusals import CHANGED, NOT_FOR_RUNNER, NOT_GRANTED, OTHER_VERSION, OVER_BUDGET
 from sexton_storage.rules import LIVE_LEASE
@@ -30,47 +26,123 @@ SETTLE_AFTER_S: Final = 1.0
 """How often a claim of unknown outcome is asked about until the database answers."""
 LOOKS_AGAIN: Final = 3
 """How often a claim is made again because the next event asks for another version of the agent."""
-VERSION_LOST: Final = "version_lost"
-"""The label of an event that asked for a version which cannot be run any more."""
 BUDGET_LOOK_MS: Final = 60_000
 """How soon an agent over its budget is looked at again: another node may have raised it."""
+UNAVAILABLE: Final = NothingToClaim("unavailable")
+Saved = Claimed | NothingToClaim | Exhausted
 
 
-class _Fault(NamedTuple):
-    """Why a run must not start."""
+class _Try(NamedTuple):
+    """A claim, and what it is made with."""
 
-    label: str
-    detail: str
-
-
-class _Run(NamedTuple):
-    """What a claim is made with."""
-
-    version: RunVersion
-    asked: Asked | None
-    """What the next event is taken to ask for."""
-    models: ModelChain
-    unlent: tuple[str, ...]
-    active: Manifest
-    fault: _Fault | None
-
-    @property
-    def choice(self) -> ProviderChoice | None:
-        first = self.models.first
-        return first if isinstance(first, ProviderChoice) else None
+    zombie: Zombie
+    run: Run
+    write: ClaimEvent
 
 
-async def claim(queue: QueueState, message: m.Claim) -> None:
-    """Claim for one offer, and tell the dispatcher what came of it. Raises StorageUnavailable."""
+async def claim(queue: QueueState, message: m.Claim) -> Deferred | None:
+    """Claim for one offer, and tell the dispatcher what came of it. Raises StorageUnavailable.
+
+    ``DEFERRED`` while it is held until its batch has committed: that costs no task a claim. The claims of a
+    poll for several wait for one another, in tasks.
+    """
     queue.announced = False
-    outcome: m.ClaimOutcome = NothingToClaim("unavailable")
     try:
-        outcome = await _take(queue, message)
+        tried = await _tried(queue, message)
+        if isinstance(tried, NothingToClaim):
+            outcome: m.ClaimOutcome = tried
+        elif message.part is None:
+            return _held(queue, message, tried)
+        else:
+            together = await _write(queue, tried.write, message.part)
+            outcome = await _in_the_end(queue, message, tried, together)
+    except BaseException:
+        _settled(queue, message, UNAVAILABLE)
+        raise
     finally:
         if message.part is not None:
             message.part.drop()
-        # Told even when storage failed: an offer must never wait for an answer that will not come.
-        queue.context.tell("dispatcher", "", ClaimSettled(message.offer_id, queue.id, outcome))
+    _settled(queue, message, outcome)
+    await _look_again(queue, outcome)
+    return None
+
+
+async def _tried(queue: QueueState, message: m.Claim) -> _Try | NothingToClaim:
+    zombie, manifest = await queue.at_hand(), queue.manifest
+    if zombie is not None and manifest is not None and queue.lending_of(zombie, manifest).withheld:
+        # A claim names the version that it was made from, a refusal does not.
+        zombie, manifest = await queue.refresh(), queue.manifest
+    if zombie is None or manifest is None:
+        return NothingToClaim("gone")
+    if queue.world.now_ms() < queue.over_until:
+        return NothingToClaim(OVER_BUDGET)
+    if queue.lending_of(zombie, manifest).withheld:
+        return NothingToClaim(NOT_GRANTED)
+    run = await prepared(queue, zombie, manifest, None)
+    return _Try(zombie, run, claim_of(queue, message, zombie, run))
+
+
+def _held(queue: QueueState, message: m.Claim, tried: _Try) -> Deferred:
+    hold = queue.context.hold()
+
+    def landed(saved: Saved | Exception) -> None:
+        if hold.is_over:
+            # Killed or crashed while it was being committed: if it was, nobody has it.
+            if isinstance(saved, Claimed | Exception):
+                queue.context.tell("lease", tried.write.lease_id, Undelivered())
+            _settled(queue, message, UNAVAILABLE)
+        else:
+            hold.finish(_saved, queue, message, tried, saved)
+
+    queue.world.storage.journal.submit(tried.write, landed)
+    return DEFERRED
+
+
+def _saved(
+    queue: QueueState, message: m.Claim, tried: _Try, saved: Saved | Exception
+) -> Coroutine[Any, Any, None] | None:
+    if isinstance(saved, Exception):
+        _in_doubt(queue, tried.write, saved)
+        _settled(queue, message, UNAVAILABLE)
+        raise saved
+    if _asks_for_another(saved):
+        return _again(queue, message, tried, saved)
+    outcome = _taken(queue, message, tried, saved)
+    _settled(queue, message, outcome)
+    return _look_again(queue, outcome) if isinstance(outcome, NothingToClaim | Exhausted) else None
+
+
+async def _again(queue: QueueState, message: m.Claim, tried: _Try, saved: Saved) -> None:
+    try:
+        outcome = await _in_the_end(queue, message, tried, saved)
+    except BaseException:
+        _settled(queue, message, UNAVAILABLE)
+        raise
+    _settled(queue, message, outcome)
+    await _look_again(queue, outcome)
+
+
+async def _in_the_end(queue: QueueState, message: m.Claim, tried: _Try, saved: Saved) -> m.ClaimOutcome:
+    """Claim again as long as the next event turns out to ask for another version of the agent."""
+    for _ in range(LOOKS_AGAIN):
+        if not (isinstance(saved, NothingToClaim) and _asks_for_another(saved)):
+            break
+        run = await prepared(queue, tried.zombie, tried.run.active, saved.asked)
+        tried = _Try(tried.zombie, run, claim_of(queue, message, tried.zombie, run))
+        saved = await _write(queue, tried.write)
+    return _taken(queue, message, tried, saved)
+
+
+def _asks_for_another(saved: Saved) -> bool:
+    return isinstance(saved, NothingToClaim) and saved.reason == OTHER_VERSION
+
+
+def _settled(queue: QueueState, message: m.Claim, outcome: m.ClaimOutcome) -> None:
+    # Told even when storage failed: an offer must never wait for an answer that will not come.
+    queue.context.tell("dispatcher", "", ClaimSettled(message.offer_id, queue.id, outcome))
+
+
+async def _look_again(queue: QueueState, outcome: m.ClaimOutcome) -> None:
     if isinstance(outcome, NothingToClaim) and outcome.reason in {CHANGED, OTHER_VERSION}:
         # It may need another runner now.
         queue.doubt()
@@ -84,33 +156,16 @@ async def claim(queue: QueueState, message: m.Claim) -> None:
         await announce(queue)
 
 
-async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
-    runner_id = message.runner_id
-    zombie, manifest = await queue.at_hand(), queue.manifest
-    if zombie is not None and manifest is not None and queue.lending_of(zombie, manifest).withheld:
-        # A claim names the version that it was made from, a refusal does not.
-        zombie, manifest = await queue.refresh(), queue.manifest
-    if zombie is None or manifest is None:
-        return NothingToClaim("gone")
-    now = queue.world.now_ms()
-    if now < queue.over_until:
-        return NothingToClaim(OVER_BUDGET)
-    if queue.lending_of(zombie, manifest).withheld:
-        return NothingToClaim(NOT_GRANTED)
-    run = await _prepared(queue, zombie, manifest, None)
-    taken = await _write(queue, message, zombie, run)
-    for _ in range(LOOKS_AGAIN):
-        if not isinstance(taken, NothingToClaim) or taken.reason != OTHER_VERSION:
-            break
-        run = await _prepared(queue, zombie, manifest, taken.asked)
-        taken = await _write(queue, message, zombie, run)
+def _taken(queue: QueueState, message: m.Claim, tried: _Try, taken: Saved) -> m.ClaimOutcome:
+    """What a claim that was written comes to, once it is told to whom it concerns."""
+    zombie, run, now = tried.zombie, tried.run, tried.write.now
     if not isinstance(taken, Claimed):
         if isinstance(taken, NothingToClaim) and taken.reason == OVER_BUDGET:
             queue.over_until = min(now + BUDGET_LOOK_MS, (day_of(now) + 1) * DAY_MS)
         return taken
     queue.confirm(zombie.version, now)
     queue.leased = queue.looked = True
-    queue.last_runner_id = runner_id
+    queue.last_runner_id = message.runner_id
     queue.world.backlog.take(queue.id, zombie.workspace_id)
     if taken.lease.attempt == 1:
         waited_ms = taken.lease.granted_at - taken.event.created_at
@@ -120,7 +175,7 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
         # It is claimed all the same: only under a lease can an event end.
         queue.context.tell("lease", taken.lease.id, Abort(*fault))
         return NothingToClaim(fault.label)
-    queue.context.tell("runner", runner_id, LeaseTaken(taken.lease.id))
+    queue.context.tell("runner", message.runner_id, LeaseTaken(taken.lease.id))
     return m.Grant(
         taken.event,
         taken.lease,
@@ -132,95 +187,21 @@ async def _take(queue: QueueState, message: m.Claim) -> m.ClaimOutcome:
     )
 
 
-async def _prepared(queue: QueueState, zombie: Zombie, manifest: Manifest, asked: Asked | None) -> _Run:
-    """All that a claim of an event needs which asks for this. Raises StorageUnavailable."""
-    version, fault = await _version(queue, zombie, manifest, asked)
-    missing = await queue.world.secrets.missing(zombie.workspace_id, version.manifest.ungated_credentials)
-    models = await _models(queue, zombie, version.manifest)
-    if fault is None and missing:
-        fault = _Fault("secret_missing", f"The vault has no credential named {', '.join(missing)}.")
-    elif fault is None and isinstance(models.first, Refusal) and models.first.code != NONE_CONFIGURED:
-        fault = _Fault("secret_missing", models.first.detail)
-    if asked is None:
-        lacking = queue.lending_of(zombie, manifest).unlent
-    else:
-        lacking = unlent(zombie.lending, version.manifest)
-    return _Run(version, asked, models, lacking, manifest, fault)
-
-
-async def _version(
-    queue: QueueState, zombie: Zombie, manifest: Manifest, asked: Asked | None
-) -> tuple[RunVersion, _Fault | None]:
-    """The version to run an event under, and why it cannot be run under the one that it asks for."""
-    active = active_version(zombie, manifest)
-    if asked is None:
-        return active, None
-    if asked.trial_id is not None:
-        return await _candidate(queue, zombie, active, asked), None
-    version = await queue.version(asked.version)
-    fault = version.detail if isinstance(version, Refusal) else fault_of(zombie, version)
-    if isinstance(version, Refusal) or fault is not None:
-        return active, _Fault(VERSION_LOST, fault or "")
-    return version, None
-
-
-async def _candidate(queue: QueueState, zombie: Zombie, active: RunVersion, asked: Asked) -> RunVersion:
-    """The candidate while its trial goes on and it can be run, else the active version: the event is run."""
-    canary = canary_on_trial(zombie.canary)
-    if canary is None or canary.id != asked.trial_id:
-        return active
-    version = await queue.version(asked.version)
-    return active if isinstance(version, Refusal) or fault_of(zombie, version) else version
-
-
-async def _models(queue: QueueState, zombie: Zombie, manifest: Manifest) -> ModelChain:
-    """Where nothing at all is set up, the run is given out all the same: its runner may have a model."""
-    if manifest.runtime is not Runtime.AGENT:
-        return ModelChain(None)
-    return await queue.world.providers.resolve_chain(
-        tenant_id=zombie.tenant_id,
-        workspace_id=zombie.workspace_id,
-        wishes=((manifest.provider, manifest.model), *((w.provider, w.model) for w in manifest.fallbacks)),
-    )
-
-
-async def _write(
-    queue: QueueState, message: m.Claim, zombie: Zombie, run: _Run
-) -> Claimed | NothingToClaim | Exhausted:
-    world, lease_id, choice = queue.world, queue.world.new_id(), run.choice
-    model = run.version.manifest.model if choice is None else choice.model
-    own_key = choice is not None and choice.own_key
-    write = ClaimEvent(
-        zombie_id=queue.id,
-        lease_id=lease_id,
-        runner_id=message.runner_id,
-        now=world.now_ms(),
-        term_ms=LEASE_TERM_MS,
-        ceiling_ms=EVENT_CEILING_MS,
-        rates=world.catalogue.rates(
-            model, own_key=own_key, run_nanos_per_sec=world.terms.run_rate(world.now_ms())
-        ),
-        # The money is the agent's, so what it may spend is said by the active version alone.
-        budget_daily_nanos=run.active.budget_daily_nanos,
-        budget_monthly_nanos=run.active.budget_monthly_nanos,
-        config_version_id=run.version.config_version_id,
-        model=model,
-        own_key=own_key,
-        shares=run.models.shares(world.catalogue),
-        agent_version=zombie.version,
-        asked=run.asked,
-        ran_version=run.version.number,
-    )
+async def _write(queue: QueueState, write: ClaimEvent, part: m.Part | None = None) -> Saved:
     try:
-        together = None if message.part is None else await message.part.write(write)
+        together = None if part is None else await part.write(write)
         return await queue.world.storage.journal.write(write) if together is None else together
-    except StorageUnavailable:
-        queue.context.set_timer(lease_id, SETTLE_AFTER_S, m.SettleClaim(lease_id))
+    except BaseException as fault:
+        _in_doubt(queue, write, fault)
         raise
-    except BaseException:
+
+
+def _in_doubt(queue: QueueState, write: ClaimEvent, fault: BaseException) -> None:
+    if isinstance(fault, StorageUnavailable):
+        queue.context.set_timer(write.lease_id, SETTLE_AFTER_S, m.SettleClaim(write.lease_id))
+    else:
         # Killed or crashed while it was being committed: if it was, nobody has it.
-        queue.context.tell("lease", lease_id, Undelivered())
-        raise
+        queue.context.tell("lease", write.lease_id, Undelivered())
 
 
 async def settle(queue: QueueState, message: m.SettleClaim) -> None:
