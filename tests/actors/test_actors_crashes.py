@@ -63,7 +63,7 @@ async def test_a_zombie_that_crashes_takes_the_delivery_at_the_second_try(
 ) -> None:
     zombie_id = await world.install()
     await trio.sleep(2)
-    done = crash_once(world.storage.zombies, "load")
+    done = crash_once(world.storage.zombies, "load_with_pause")
     event_id = await world.deliver(zombie_id)
 
     assert done
@@ -241,16 +241,16 @@ async def test_a_queue_whose_every_claim_crashes_leaves_the_others_alone(
 ) -> None:
     poisoned, healthy = await world.install("poisoned"), await world.install("healthy")
     runner_id = await world.enrol()
-    original = world.storage.zombies.load
+    original = world.storage.zombies.load_with_pause
 
-    async def load(zombie_id: object) -> Any:
+    async def load(zombie_id: object, known: Any = None) -> Any:
         if zombie_id == poisoned:
             raise ValueError("its record cannot be read")
-        return await original(zombie_id)  # type: ignore[arg-type]
+        return await original(zombie_id, known)  # type: ignore[arg-type]
 
     await world.deliver(poisoned)
     await trio.sleep(2)
-    world.storage.zombies.load = load  # type: ignore[method-assign]
+    world.storage.zombies.load_with_pause = load  # type: ignore[method-assign]
     for _ in range(20):
         event_id = await world.deliver(healthy)
         leases = await world.poll(runner_id, 10)

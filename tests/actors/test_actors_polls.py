@@ -260,13 +260,13 @@ async def test_the_agent_that_comes_next_is_read_before_a_runner_asks_for_it(
         await world.deliver(zombie_id)
     await trio.sleep(5)  # What their queues know of them is out of date by now.
     read: list[UUID] = []
-    load = world.storage.zombies.load
+    load = world.storage.zombies.load_with_pause
 
-    async def noted(zombie_id: UUID) -> Zombie | None:
+    async def noted(zombie_id: UUID, known: Zombie | None = None) -> tuple[Zombie, bool] | None:
         read.append(zombie_id)
-        return await load(zombie_id)
+        return await load(zombie_id, known)
 
-    monkeypatch.setattr(world.storage.zombies, "load", noted)
+    monkeypatch.setattr(world.storage.zombies, "load_with_pause", noted)
     read_before = []
     for _ in agents:
         before = list(read)

@@ -13,7 +13,8 @@ from sexton_storage.records.events import EventStatus, ReadyAgent
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.leases import LeaseStatus
-from sexton_storage.records.zombies import ZombieStatus, summary_of
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.zombies import AgentStanding, ZombieStatus, summary_of
 from sexton_storage.writes import AppendEvent, EventEnd, OpenGate
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -313,3 +314,30 @@ async def test_lists_are_read_without_what_they_do_not_show(world: StorageWorld)
         agents[0].name,
         [agents[0].name],
     )
+
+
+async def test_an_agent_is_read_with_its_workspace_s_pause_and_a_version_that_is_known_stays(
+    world: StorageWorld,
+) -> None:
+    zombies, workspaces = world.storage.zombies, world.storage.workspaces
+    agent = await world.agent()
+    workspace = await workspaces.load(world.workspace_id)
+    assert workspace is not None
+    assert await zombies.load_with_pause(agent.id) == (agent, False)
+    assert await zombies.load_with_pause(agent.id, agent) == (agent, False)
+
+    await workspaces.save(replace(workspace, paused=True))
+    other = replace(agent, version=2, config_version_id=new_id(), config_revision=2, compiled={"tools": []})
+    await zombies.save(other, (), world.config_of(other))
+
+    assert await zombies.load_with_pause(agent.id, agent) == (other, True)
+    assert await zombies.load_with_pause(new_id()) is None
+
+
+async def test_where_an_agent_belongs_is_told_without_what_it_is_made_of(world: StorageWorld) -> None:
+    agent = await world.agent(status=ZombieStatus.STOPPED)
+
+    assert await world.storage.zombies.standing(agent.id) == AgentStanding(
+        world.workspace_id, world.tenant_id, PlanTier.FREE, ZombieStatus.STOPPED
+    )
+    assert await world.storage.zombies.standing(new_id()) is None

@@ -17,13 +17,15 @@ VERSIONS_KEPT: Final = 4
 class HeldAgent(Held[Zombie]):
     """As fresh as this node keeps records: another node may have changed it."""
 
-    __slots__ = ("_versions", "manifest")
+    __slots__ = ("_versions", "manifest", "workspace_paused")
 
     subject = "The agent's record"
 
     def __init__(self, context: Context, world: World) -> None:
         super().__init__(context, world, fresh_ms=world.fresh_ms)
         self.manifest: Manifest | None = None
+        self.workspace_paused = False
+        """As of the last read."""
         self._versions: dict[int, RunVersion] = {}
         """Versions that events have asked for, by their numbers; the files of a version never change."""
 
@@ -31,7 +33,11 @@ class HeldAgent(Held[Zombie]):
         return Refusal("UZ-ZMB-009", f"There is no agent {self.id}.")
 
     async def _read(self) -> Zombie | None:
-        return await self.world.storage.zombies.load(self.id)
+        found = await self.world.storage.zombies.load_with_pause(self.id, self.record)
+        if found is None:
+            return None
+        zombie, self.workspace_paused = found
+        return zombie
 
     def _version(self, record: Zombie) -> int:
         return record.version

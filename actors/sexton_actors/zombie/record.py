@@ -8,9 +8,7 @@ from sexton_actors.protocol.lease import CancelRun
 from sexton_actors.protocol.queue import AgentChanged
 from sexton_actors.protocol.scheduler import SchedulesChanged
 from sexton_actors.refusal import Refusal
-from sexton_actors.world import World
 from sexton_actors.zombie.transitions import Change, Unchanged
-from sexton_engine import Context
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.crons import declared
 from sexton_storage.records.zombies import Zombie, ZombieStatus
@@ -25,21 +23,10 @@ Consider = Callable[[Zombie, int], Awaitable[Decision]]
 class HeldZombie(HeldAgent):
     """Each change of it is told to the queue, the scheduler and the other nodes."""
 
-    __slots__ = ("workspace_paused",)
-
-    def __init__(self, context: Context, world: World) -> None:
-        super().__init__(context, world)
-        self.workspace_paused = False
+    __slots__ = ()
 
     def name_taken(self, name: str) -> Refusal:
         return Refusal("UZ-ZMB-006", f"The workspace has an agent named {name!r} already.")
-
-    async def _read(self) -> Zombie | None:
-        zombie = await super()._read()
-        if zombie is not None:
-            workspace = await self.world.storage.workspaces.load(zombie.workspace_id)
-            self.workspace_paused = workspace is None or workspace.paused
-        return zombie
 
     def _may_have_changed(self, mark: int) -> bool:
         known = () if self.record is None else (self.record.workspace_id,)

@@ -59,15 +59,14 @@ class Scopes:
         """None for an agent that does not exist."""
         found = self._zombies.get(zombie_id)
         if found is None or found[1] <= self._monotonic():
-            zombie = await self._storage.zombies.load(zombie_id)
-            tenant = None if zombie is None else await self._storage.tenants.load(zombie.tenant_id)
-            if zombie is None or tenant is None:
+            standing = await self._storage.zombies.standing(zombie_id)
+            if standing is None:
                 return None
             scope = Scope(
-                zombie.workspace_id,
-                zombie.tenant_id,
-                tenant.plan_tier,
-                killed=zombie.status is ZombieStatus.KILLED,
+                standing.workspace_id,
+                standing.tenant_id,
+                standing.plan_tier,
+                killed=standing.status is ZombieStatus.KILLED,
             )
             found = self._keep(self._zombies, zombie_id, scope)
         return found[0]

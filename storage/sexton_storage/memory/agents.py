@@ -23,7 +23,7 @@ from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.zombies import AgentSummary, Zombie, ZombieStatus, summary_of
+from sexton_storage.records.zombies import AgentStanding, AgentSummary, Zombie, ZombieStatus, summary_of
 from sexton_storage.rules import ACTIVE_CONFIG, SUPERSEDED_CONFIG
 from sexton_storage.terms import CONFIGS_KEPT
 
@@ -71,6 +71,25 @@ class MemoryZombies(MemoryStore):
     async def load(self, zombie_id: UUID) -> Zombie | None:
         await self._round_trip()
         return self._tables.zombies.get(zombie_id)
+
+    async def load_with_pause(
+        self, zombie_id: UUID, known: Zombie | None = None
+    ) -> tuple[Zombie, bool] | None:
+        del known
+        await self._round_trip()
+        zombie = self._tables.zombies.get(zombie_id)
+        if zombie is None:
+            return None
+        workspace = self._tables.workspaces.get(zombie.workspace_id)
+        return zombie, workspace is None or workspace.paused
+
+    async def standing(self, zombie_id: UUID) -> AgentStanding | None:
+        await self._round_trip()
+        zombie = self._tables.zombies.get(zombie_id)
+        tenant = None if zombie is None else self._tables.tenants.get(zombie.tenant_id)
+        if zombie is None or tenant is None:
+            return None
+        return AgentStanding(zombie.workspace_id, zombie.tenant_id, tenant.plan_tier, zombie.status)
 
     async def load_many(self, zombie_ids: Sequence[UUID]) -> Sequence[Zombie]:
         if not zombie_ids:

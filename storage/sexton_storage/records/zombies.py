@@ -15,6 +15,7 @@ from sexton_storage.records.configs import ConfigStatus, ConfigVersion
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.tenants import PlanTier
 
 
 class ZombieStatus(StrEnum):
@@ -83,6 +84,15 @@ def summary_of(zombie: Zombie) -> AgentSummary:
     )
 
 
+class AgentStanding(msgspec.Struct, frozen=True, gc=False):
+    """Where an agent belongs, and whether it is there for anybody."""
+
+    workspace_id: UUID
+    tenant_id: UUID
+    plan_tier: PlanTier
+    status: ZombieStatus
+
+
 class ZombieStore(Protocol):
     async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
         """Raises NameTaken when the workspace has an agent of that name."""
@@ -90,6 +100,19 @@ class ZombieStore(Protocol):
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
         """With the compiled form of its active configuration."""
+        ...
+
+    async def load_with_pause(
+        self, zombie_id: UUID, known: Zombie | None = None
+    ) -> tuple[Zombie, bool] | None:
+        """Load it, and whether its workspace is paused, by one question.
+
+        ``known``: as it was read before; a configuration that it still has is not read again.
+        """
+        ...
+
+    async def standing(self, zombie_id: UUID) -> AgentStanding | None:
+        """Where the agent belongs, without what it is made of."""
         ...
 
     async def load_many(self, zombie_ids: Sequence[UUID]) -> Sequence[Zombie]:

@@ -28,7 +28,8 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.zombies import AgentSummary, Zombie, ZombieStatus
+from sexton_storage.records.tenants import PlanTier
+from sexton_storage.records.zombies import AgentStanding, AgentSummary, Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.streams import GateKey, cancelled_frame, closed_frame
 from sexton_storage.terms import CONFIGS_KEPT, KILL_FRAMES_MAX
@@ -39,6 +40,19 @@ _COLUMNS = ", ".join(_OF_JOIN.get(name, f"z.{name}") for name in Zombie.__struct
 AGENT = f"""
 SELECT {_COLUMNS}
   FROM zombies z JOIN config_versions c ON c.id = z.config_version_id JOIN agent_heads h ON h.zombie_id = z.id
+"""
+# A version never changes, and may be large: who has it is not sent it again.
+_UNLESS_KNOWN = {**_OF_JOIN, "compiled": "CASE WHEN c.id IS DISTINCT FROM $2::uuid THEN c.compiled END"}
+_WITH_PAUSE = f"""
+SELECT {", ".join(_UNLESS_KNOWN.get(name, f"z.{name}") for name in Zombie.__struct_fields__)},
+       coalesce(w.paused, true) AS paused
+  FROM zombies z JOIN config_versions c ON c.id = z.config_version_id JOIN agent_heads h ON h.zombie_id = z.id
+  LEFT JOIN workspaces w ON w.id = z.workspace_id
+ WHERE z.id = $1
+"""
+_STANDING = """
+SELECT z.workspace_id, z.tenant_id, t.plan_tier, z.status
+  FROM zombies z JOIN tenants t ON t.id = z.tenant_id WHERE z.id = $1
 """
 # The whole configuration of an agent may be large, and a list shows its triggers.
 _SUMMARY = """
@@ -118,6 +132,25 @@ class PostgresZombies(PostgresStore):
 
     async def load(self, zombie_id: UUID) -> Zombie | None:
         return ZOMBIES.maybe(await self._row(f"{AGENT} WHERE z.id = $1", zombie_id))
+
+    async def load_with_pause(
+        self, zombie_id: UUID, known: Zombie | None = None
+    ) -> tuple[Zombie, bool] | None:
+        version_id = None if known is None else known.config_version_id
+        row = await self._row(_WITH_PAUSE, zombie_id, version_id)
+        if row is None:
+            return None
+        zombie = ZOMBIES.record(row)
+        if known is not None and zombie.config_version_id == known.config_version_id:
+            zombie = replace(zombie, compiled=known.compiled)
+        return zombie, row["paused"]
+
+    async def standing(self, zombie_id: UUID) -> AgentStanding | None:
+        row = await self._row(_STANDING, zombie_id)
+        if row is None:
+            return None
+        workspace_id, tenant_id, plan_tier, status = row.values()
+        return AgentStanding(workspace_id, tenant_id, PlanTier(plan_tier), ZombieStatus(status))
 
     async def load_many(self, zombie_ids: Sequence[UUID]) -> Sequence[Zombie]:
         if not zombie_ids:
