@@ -87,9 +87,13 @@ class _Pattern:
                 if not parts[place].endswith(action):
                     return None
                 parts[place] = parts[place].removesuffix(action)
-        params = {name: parts[place] for place, name in self._params}
-        # A colon begins an action, so no parameter has one.
-        return params if all(value and ":" not in value for value in params.values()) else None
+        params: dict[str, str] = {}
+        for place, name in self._params:
+            value = params[name] = parts[place]
+            # A colon begins an action, so no parameter has one.
+            if not value or ":" in value:
+                return None
+        return params
 
 
 _Found = tuple[_Pattern, Mounted]
