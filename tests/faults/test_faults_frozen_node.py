@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import asyncpg
 import httpx2
@@ -107,16 +108,18 @@ async def holds_rows(dsn: str) -> bool:
         await connection.close()
 
 
-async def claim_and_write(
-    freezer: Freezer, node: Node, agent: str, runner: str, accepted: Sequence[float]
-) -> None:
-    """Let the node write about the agent. A call is answered long after, or not at all."""
-    with suppress(httpx2.HTTPError):
-        await node.post("/v1/runners/me/leases", {"wait_ms": 5_000, "max": 1}, runner)
+async def claim_and_tell(freezer: Freezer, node: Node, runner: str, accepted: Sequence[float]) -> None:
+    """Let a runner lease its event from the node, and tell of its work. A call may be answered long after."""
+    lease: Any = None
     while not accepted:
-        if not freezer.is_frozen:
-            with suppress(httpx2.HTTPError):
-                await node.post(f"{node.workspace}/zombies/{agent}/messages", {"message": "go on"}, "api_key")
+        with suppress(httpx2.HTTPError):
+            if lease is None:
+                answer = await node.post("/v1/runners/me/leases", {"wait_ms": 5_000, "max": 1}, runner)
+                lease = answer.json()["lease"] if answer.status_code == 200 else None
+            elif not freezer.is_frozen:
+                frames = [{"kind": "chunk", "text": "at work"}]
+                body = {"fencing_token": lease["fencing_token"], "frames": frames}
+                await node.post(f"/v1/runners/me/leases/{lease['lease_id']}/activity", body, runner)
         await trio.sleep(PAUSE_S)
 
 
@@ -158,7 +161,7 @@ async def test_a_node_that_freezes_in_a_transaction_holds_up_nobody_else(
         other_runner = await first.enrol("mine")
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery, freezing(proxy, first, how, mine) as freezer:
-                nursery.start_soon(claim_and_write, freezer, first, mine, other_runner, accepted)
+                nursery.start_soon(claim_and_tell, freezer, first, other_runner, accepted)
                 while not (freezer.is_frozen and await portal.run(lambda: holds_rows(postgres_dsn))):
                     if freezer.is_frozen:
                         freezer.arm()
