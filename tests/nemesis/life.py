@@ -39,6 +39,9 @@ READER: Final = 999_000
 """The process of the history that reads all rows at its end."""
 NO_BOUND: Final = 10**9
 TRIGGER: Final = f"type: webhook\n    source: github\n    signature:\n      secret_ref: {CREDENTIAL}"
+REPORTED: Final = (
+    "SELECT count(*) FROM leases WHERE status = 'reported' AND zombie_id = ANY($1::text[]::uuid[])"
+)
 HELD_TAG: Final = "held"
 SCRIPT: Final = "cat >/dev/null\nsexton-step step look\nsleep 0.2\necho done"
 ASKING: Final = "cat >/dev/null\nsexton-step step ask\nsexton-step approve --action go --tool deploy || true"
@@ -63,6 +66,8 @@ class Told:
     faults: dict[str, int] = field(default_factory=dict)
     lacks: dict[str, str] = field(default_factory=dict)
     unended: int = 0
+    command_runs: int = 0
+    """Reported by the real runners."""
     spent_s: float = 0.0
     recorder: Recorder | None = None
 
@@ -84,6 +89,7 @@ async def live(size: Size, folder: Path, tell: Tell) -> Told:
             life = Life(world, recorder, size, crew, tell)
             told.faults = await life.live(faults)
             told.unended = await until_all_has_ended(world.database.primary, 0)
+            told.command_runs = await world.database.primary.ask(REPORTED, crew.commands)
             await read_all(world.database.primary, recorder, READER, tenant, given)
             recorder.close()
     told.spent_s = time.monotonic() - began
@@ -167,7 +173,7 @@ class Life:
                 ends = trio.current_time() + self._size.run_s
                 await injectors.suffer_all(faults)
                 await trio.sleep_until(ends)
-            self._recorder.over = True
+            self._recorder.stop_gaps()
             self._tell("all faults have healed; what is under way comes to its end")
             left = await until_all_has_ended(self._world.database.primary, PATIENCE_S)
             self._tell(f"{left} events have not ended")

@@ -32,8 +32,7 @@ class Recorder:
         self.events = 0
         """Accepted, each counted once."""
         self.renewals = 0
-        self.over = False
-        """Faults have ended: gaps count no more."""
+        self._is_over = False
 
     def begin(self, process: int, f: str, value: Mapping[str, Any]) -> int:
         """Write down that it begins; gives its number."""
@@ -44,11 +43,8 @@ class Recorder:
 
     def ok(self, op: int, value: Mapping[str, Any]) -> None:
         f = self._open[op][1]
-        now = self._clock()
-        last = self._last_ok.get(f, self._began_ns)
-        self._last_ok[f] = now
-        if not self.over:
-            self.gaps_s[f] = max(self.gaps_s[f], (now - last) / NS_A_SECOND)
+        self._gap(f)
+        self._last_ok[f] = self._clock()
         self._end(op, OK, value)
 
     def fail(self, op: int, status: int, code: str) -> None:
@@ -60,6 +56,17 @@ class Recorder:
         """It may have been done, and may still be."""
         self.refusals[why] += 1
         self._end(op, UNKNOWN, {"why": why})
+
+    def stop_gaps(self) -> None:
+        """Faults have ended: what comes now is the quiet end, where clients have ever less to ask."""
+        for f in tuple(self._last_ok):
+            self._gap(f)
+        self._is_over = True
+
+    def _gap(self, f: str) -> None:
+        if not self._is_over:
+            since_ns = self._clock() - self._last_ok.get(f, self._began_ns)
+            self.gaps_s[f] = max(self.gaps_s[f], since_ns / NS_A_SECOND)
 
     def close(self) -> None:
         """What is still under way will never be answered."""

@@ -18,6 +18,7 @@ def figures(size: Size, told: Told, verdict: Mapping[str, int]) -> dict[str, Any
         "spent_s": round(told.spent_s, 1),
         "accepted": recorder.events,
         "renewals": recorder.renewals,
+        "command_runs": told.command_runs,
         "operations": {f: dict(ends) for f, ends in sorted(recorder.ends.items())},
         "not_answered_with_yes": dict(recorder.refusals.most_common()),
         "longest_gap_s": {f: round(gap, 1) for f, gap in sorted(recorder.gaps_s.items())},
@@ -32,10 +33,11 @@ def text(about: Mapping[str, Any]) -> str:
     """The same for people.
 
     >>> about = {"seed": 1, "run_s": 60.0, "accepted": 10, "renewals": 20, "faults": {"kill-node": 2}}
+    >>> about |= {"command_runs": 3}
     >>> about |= {"left_out": {"fill-disk": "no root"}, "longest_gap_s": {"send": 1.5}, "not_ended": 0}
     >>> print(text(about | {"violations": {"gate_once": 0}, "not_answered_with_yes": {"503 ": 4}}))
     seed 1, 60 s of faults
-    10 accepted events, 20 renewals, 0 events not ended
+    10 accepted events, 20 renewals, 3 runs of real runners, 0 events not ended
     faults: kill-node 2
     left out: fill-disk (no root)
     longest time without a yes: send 1.5 s
@@ -50,7 +52,7 @@ def text(about: Mapping[str, Any]) -> str:
     counted = f"{about['accepted']} accepted events, {about['renewals']} renewals"
     lines = [
         f"seed {about['seed']}, {about['run_s']:.0f} s of faults",
-        f"{counted}, {about['not_ended']} events not ended",
+        f"{counted}, {about['command_runs']} runs of real runners, {about['not_ended']} events not ended",
         f"faults: {faults}",
         *([f"left out: {left_out}"] if left_out else []),
         f"longest time without a yes: {gaps}",

@@ -33,6 +33,7 @@ def test_real_faults_break_no_rule_and_a_lost_event_would_be_found(tmp_path: Pat
     assert (status, sum(about["violations"].values())) == (0, 0)
     assert about["accepted"] > 0
     assert about["renewals"] > 0
+    assert about["command_runs"] > 0
     assert len(about["faults"]) >= 5
     assert "each_accepted_once" in planted
     assert (tmp_path / "elle.edn").stat().st_size > 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
-from contextlib import aclosing
 from typing import Any, Final
 
 import httpx2
@@ -74,12 +73,11 @@ class Follower:
             if answer.status_code >= OK_BELOW:
                 raise httpx2.ReadError(f"the stream was refused with {answer.status_code}")
             frame: dict[str, Any] = {}
-            async with aclosing(answer.aiter_lines()) as lines:
-                async for line in lines:
-                    if line:
-                        name, _, value = line.partition(": ")
-                        frame[name] = value
-                        continue
-                    if "id" in frame:
-                        yield frame
-                    frame = {}
+            async for line in answer.aiter_lines():
+                if line:
+                    name, _, value = line.partition(": ")
+                    frame[name] = value
+                    continue
+                if "id" in frame:
+                    yield frame
+                frame = {}

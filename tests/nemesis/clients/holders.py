@@ -13,7 +13,7 @@ from tests.nemesis.clients.caller import Answer, Caller
 
 SLOTS: Final = 64
 POLL_MS: Final = 1_000
-HOLD_S: Final = (2.0, 8.0)
+HOLD_S: Final = (3.0, 9.0)
 """How long a lease is held before it is reported."""
 GATED: Final = 0.03
 """The part of leases that ask a person."""
