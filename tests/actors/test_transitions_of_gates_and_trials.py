@@ -130,7 +130,7 @@ def test_the_stream_is_told_of_a_trial(ended_by: str | None, by: str) -> None:
 
 
 def closed(
-    gate: Gate, status: str, by: str, detail: str, event: str = "received", label: str | None = None
+    gate: Gate, status: str, by: str, detail: str, *, event: str = "received", label: str | None = None
 ) -> ResolveGate:
     """What closes it, with its frames."""
     data = {"gate_id": str(IT), "action_id": "deploy", "status": status, "resolved_by": by}
@@ -150,7 +150,7 @@ def test_a_person_answers_in_time() -> None:
     assert gates.resolve(GATE, no, NOW) == closed(GATE, "denied", "user:1", "")
     assert gates.resolve(bare, yes, NOW) == closed(bare, "approved", "user:1", "fine")
     assert gates.resolve(bare, no, NOW) == closed(
-        bare, "denied", "user:1", "", "gate_blocked", "approval_denied"
+        bare, "denied", "user:1", "", event="gate_blocked", label="approval_denied"
     )
 
 
@@ -162,7 +162,7 @@ def test_an_answer_in_the_last_millisecond_is_late() -> None:
     assert gates.resolve(due, Resolve(approve=True, by="user:1"), NOW) == late
     assert gates.expire(due, NOW) == late
     assert gates.expire(bare, NOW) == closed(
-        bare, "timed_out", "system:timeout", "", "gate_blocked", "approval_expired"
+        bare, "timed_out", "system:timeout", "", event="gate_blocked", label="approval_expired"
     )
     assert gates.expire(due, NOW - 1) is None
 

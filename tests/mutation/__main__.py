@@ -60,7 +60,16 @@ def try_all(chosen: Sequence[str], tests: Sequence[str], processes: int, budget_
         (KEPT / f"{module}.json").write_text(json.dumps(result), encoding="utf-8")
 
     trials = Trials(chosen, processes, budget_s, tell)
-    options = ["-q", "--no-header", "--capture=no", "-p", "no:cacheprovider", "--assert=plain", "-W", REWRITTEN]
+    options = [
+        "-q",
+        "--no-header",
+        "--capture=no",
+        "-p",
+        "no:cacheprovider",
+        "--assert=plain",
+        "-W",
+        REWRITTEN,
+    ]
     files = [str(path) for pattern in tests for path in sorted(ROOT.glob(pattern))]
     status = pytest.main([*options, *files, *map(_file_of, chosen)], plugins=[trials])
     if status not in {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}:

@@ -26,7 +26,7 @@ The modules are the transitions of the actors and the decisions of the store. Th
 
 Sentences of messages stay as they are. A mutant is tried by tests that call the changed function: examples
 in docstrings, tests of states, and those of actors and stores in memory. None needs a database. It is killed
-when a test fails or takes ten times as long. Every survivor is explained below.
+when a test fails or takes five times as long. Every survivor is explained below.
 
 """
 

@@ -22,8 +22,8 @@ from tests.mutation.planting import function_at, note_calls, plant
 NEEDS_A_DATABASE: Final = frozenset({"postgres_dsn", "module_dsn", "emptied_dsn", "embedded_server"})
 SLOWEST_S: Final = 1.0
 """A test that takes longer is not asked. This and all other times are of the processor."""
-PATIENCE: Final = 10
-PATIENCE_S: Final = 20
+PATIENCE: Final = 5
+PATIENCE_S: Final = 3
 """A mutant's tests are ended when they take this many times as long as without it, and these seconds more."""
 WHOLE_S: Final = 600.0
 GROUP: Final = 40
