@@ -1,5 +1,6 @@
 """``agent``, ``steer``, ``events`` and what belongs to them, against a real server with a real runner."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,17 @@ def refused_trials(shell: Shell) -> None:
     assert shell("agent", "canary", "withdraw", "echo").returncode == 1
 
 
+def exported_and_told(shell: Shell, event_ids: list[str]) -> None:
+    exported = shell("events", "export", "--filter", "status:processed").stdout.splitlines()
+    frames = shell("event", "frames", event_ids[0]).stdout.splitlines()
+    table = shell("events").stdout
+
+    assert [json.loads(line)["event_id"] for line in exported] == event_ids
+    assert [frames[0].split()[3], frames[-1].split()[3]] == ["event_received", "event_complete"]
+    assert event_ids[0] in table
+    assert "echo" in table
+
+
 def test_an_agent_is_installed_steered_looked_at_and_deleted(
     server: ServerProcess, shell: Shell, tmp_path: Path
 ) -> None:
@@ -124,9 +136,7 @@ def test_an_agent_is_installed_steered_looked_at_and_deleted(
     assert shell.json("events", "echo", "--status", "cancelled")["items"] == []
     assert len(shell.json("events", "--actor", "steer:*", "--since", "1h", "--limit", "1")["items"]) == 1
 
-    table = shell("events").stdout
-    assert events[0]["event_id"] in table
-    assert "echo" in table
+    exported_and_told(shell, [event["event_id"] for event in events])
 
     looked = shell("agent", "show", "echo")
     assert "For another one take its trigger" in looked.stderr

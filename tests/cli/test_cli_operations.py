@@ -50,6 +50,7 @@ ELSEWHERE = frozenset(
         *("stream_events", "steer_zombie", "begin_workspace_upload", "send_workspace_part"),  # steering
         *("deliver_to_source", "serve_assistant", "read_artefact", "view_supervisor"),  # trigger, mcp, files
         *("preview_spec", "export_audit", "export_platform_audit", "stream_workspace_events"),
+        "export_events",
     }
 )
 """What takes a conversation of more than one answer; the tests of these commands hold it."""

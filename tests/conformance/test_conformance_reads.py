@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sexton_storage.paging import Page
 from sexton_storage.records.events import EventStatus
+from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateOrder, GateStatus, place_of
 from sexton_storage.writes import AppendEvent, AppendFrames, CancelEvent, EventEnd, ResolveGate
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
@@ -277,3 +278,22 @@ async def test_one_pruning_is_bounded(world: StorageWorld) -> None:
     counts = [await world.storage.frames.prune(keep_ms=1, keep_frames=9, limit=4) for _ in range(4)]
 
     assert counts == [4, 4, 2, 0]
+
+
+async def test_frames_of_one_event_are_read_without_those_of_others(world: StorageWorld) -> None:
+    agent = await world.agent()
+    mine, other = world.event_of(agent), world.event_of(agent)
+    for number in range(6):
+        event = mine if number % 2 else other
+        frame = NewFrame(agent.id, event.id, "chunk", world.now, {"n": number, "text": "x" * 100})
+        await world.storage.journal.write(AppendFrames(agent.id, (frame,)))
+    frames = world.storage.frames
+
+    found = await frames.of_event(agent.id, mine.id, after=0, limit=9)
+    some = await frames.of_event(agent.id, mine.id, after=found[0].seq, limit=1)
+    narrow = await frames.of_event(agent.id, mine.id, after=0, limit=9, max_bytes=1)
+
+    assert [frame.data["n"] for frame in found] == [1, 3, 5]
+    assert [frame.seq for frame in some] == [4]
+    assert [frame.data["n"] for frame in narrow] == [1]
+    assert await frames.of_event(agent.id, new_id(), after=0, limit=9) == []

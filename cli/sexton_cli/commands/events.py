@@ -55,7 +55,7 @@ COLUMNS = (
 
 @noun("events", cls=ListingGroup)
 def events() -> None:
-    """List events, newest first; replay or cancel many of them."""
+    """List events, newest first; export, replay or cancel many of them."""
 
 
 @events.command("list")
@@ -300,6 +300,20 @@ def cancel_many(caller: Caller, *, picked: str, dry_run: bool, rate: int | None)
     """Cancel all events that are not over and that a filter picks; a job does it, whose id is printed."""
     body = {"filter": picked, "dry_run": dry_run, "rate": rate}
     begin(caller, "events:cancel", {name: value for name, value in body.items() if value is not None})
+
+
+@events.command("export")
+@click.option("--filter", "q", metavar="FILTER", help=FILTER_HELP)
+@calling
+def export(caller: Caller, *, q: str | None) -> None:
+    """Write all events, newest first and whole, to standard output, a JSON object a line."""
+    query = "" if q is None else f"?{urlencode({'q': q})}"
+    with caller.client() as client:
+        path = f"{workspace_path(caller, client)}/events/export{query}"
+        sys.stdout.flush()
+        for piece in client.download(path):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
 
 
 def _act(caller: Caller, event_id: str, verb: str, body: Row | None = None) -> Row:

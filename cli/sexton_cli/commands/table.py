@@ -76,6 +76,7 @@ EVENT: Final[Verbs] = {
     "transcript": Entry(
         "transcript:transcript", "Show what the attempts at the EVENT of this id said and did, in order."
     ),
+    "frames": Entry("event_frames:frames", "Show the raw frames of the EVENT of this id, the oldest first."),
 }
 WEBHOOK: Final[Verbs] = {
     "send": Entry(
@@ -189,7 +190,7 @@ NOUNS: Final[Verbs] = {
         "event:event",
         "List, send, show, watch, replay and cancel events; say why one waits, or wait for its end.",
     ),
-    "events": Entry("events:events", "List events, newest first; replay or cancel many of them."),
+    "events": Entry("events:events", "List events, newest first; export, replay or cancel many of them."),
     "webhook": Entry(
         "webhook:webhook",
         "List the addresses of webhooks and what came there; show, replay, send or verify a delivery.",

@@ -2054,6 +2054,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/events/{event_id}/frames": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the frames of an event in the order in which they came, as its agent's stream told them. */
+        get: operations["list_event_frames"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/events/{event_id}/replay": {
         parameters: {
             query?: never;
@@ -2097,6 +2114,23 @@ export interface paths {
         };
         /** Say why an event waits, what to do about it, its place in the queue and when it may start. */
         get: operations["explain_workspace_event"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/workspaces/{workspace_id}/events/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Give all events that a filter picks, newest first, whole: a JSON object each, as in the list. */
+        get: operations["export_events"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4204,6 +4238,12 @@ export interface components {
         };
         /** @enum {unknown} */
         FollowUpStatus: "cancelled" | "dropped" | "fired" | "pending";
+        FrameItem: {
+            at_ms: number;
+            data: unknown;
+            kind: string;
+            seq: number;
+        };
         Frames: {
             /**
              * @description The lease's; where it is given it must fit.
@@ -4251,6 +4291,14 @@ export interface components {
         };
         FramesAnswer: {
             accepted: number;
+            /** Format: uuid */
+            request_id: string;
+        };
+        FramesPage: {
+            /** Format: uuid */
+            event_id: string;
+            items: components["schemas"]["FrameItem"][];
+            next_cursor: string | null;
             /** Format: uuid */
             request_id: string;
         };
@@ -9896,6 +9944,32 @@ export interface operations {
             };
         };
     };
+    list_event_frames: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                event_id: components["parameters"]["event_id"];
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FramesPage"];
+                };
+            };
+        };
+    };
     replay_workspace_event: {
         parameters: {
             query?: never;
@@ -9971,6 +10045,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventWhy"];
+                };
+            };
+        };
+    };
+    export_events: {
+        parameters: {
+            query?: {
+                after?: string;
+                agent?: string;
+                before?: string;
+                code?: string;
+                failure?: string;
+                label?: string;
+                q?: string;
+                runner?: string;
+                source?: string;
+                status?: components["schemas"]["EventStatus"];
+                text?: string;
+                type?: string;
+            };
+            header?: never;
+            path: {
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
         };

@@ -171,6 +171,7 @@ async def delete_artefact(call: Call[NoBody, NoQuery]) -> None:
     f"{OF_ONE}/content",
     tag=TAG,
     role=Role.USER,
+    cookie=True,
     wait=Wait.STREAM,
     media=DEFAULT_MEDIA_TYPE,
     extra_statuses=(PARTIAL, NOT_MODIFIED),

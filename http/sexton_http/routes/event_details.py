@@ -3,15 +3,13 @@
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from sexton_actors.event_waits import Reason, WaitKind, outlook
 from sexton_actors.manifest.model import from_json
 from sexton_actors.traces.context import context_of
 from sexton_http.bodies.shapes import GateView, Query, Shape, WaitMs, view_gate
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Wait, operation
-from sexton_http.routes.events import PAGE_BYTES, TAG, EventItem, Sizes, view_event
+from sexton_http.routes.events import PAGE_BYTES, TAG, EventItem, sizes_of, view_event
 from sexton_http.routes.shared.event_lookup import check_place, find_event, unknown_event
 from sexton_http.routes.shared.event_wait import asked_wait_s, until_ended
 from sexton_storage.records.events import Event, EventStatus
@@ -170,11 +168,7 @@ async def _whole(call: Call[Any, EventWait], zombie_id: UUID | None) -> WholeEve
     storage = call.ctx.world.storage
     history = await storage.insights.history(event.id)
     names = await storage.zombies.names([event.zombie_id])
-    sizes = Sizes(
-        len(event.request_json.encode()),
-        None if event.response_text is None else len(event.response_text.encode()),
-        None if event.evidence is None else len(msgspec.json.encode(event.evidence)),
-    )
+    sizes = sizes_of(event)
     return WholeEvent(
         **{
             name: getattr(item, name)

@@ -37,6 +37,15 @@ class Sizes(NamedTuple):
     evidence: int | None
 
 
+def sizes_of(event: Event) -> Sizes:
+    """How long the texts are of an event that was read whole."""
+    return Sizes(
+        len(event.request_json.encode()),
+        None if event.response_text is None else len(event.response_text.encode()),
+        None if event.evidence is None else len(msgspec.json.encode(event.evidence)),
+    )
+
+
 class CanarySide(StrEnum):
     CANDIDATE = "candidate"
     STABLE = "stable"

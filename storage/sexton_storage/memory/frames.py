@@ -21,11 +21,16 @@ class MemoryFrames(MemoryStore):
         self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
     ) -> Sequence[Frame]:
         await self._round_trip()
-        found = [f for f in self._tables.frames.get(zombie_id, ()) if f.seq > after][:limit]
-        sums = accumulate(frame.size for frame in found)
-        return [
-            frame for frame, upto in zip(found, sums, strict=True) if upto <= max_bytes or frame is found[0]
-        ]
+        found = [f for f in self._tables.frames.get(zombie_id, ()) if f.seq > after]
+        return _within(found[:limit], max_bytes)
+
+    async def of_event(
+        self, zombie_id: UUID, event_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> Sequence[Frame]:
+        await self._round_trip()
+        kept = self._tables.frames.get(zombie_id, ())
+        found = [f for f in kept if f.seq > after and f.event_id == event_id]
+        return _within(found[:limit], max_bytes)
 
     async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
         await self._round_trip()
@@ -107,3 +112,9 @@ class MemoryFrames(MemoryStore):
             self._tables.frames[zombie_id] = [f for f in kept if f not in old]
             pruned += len(old)
         return pruned
+
+
+def _within(found: Sequence[Frame], max_bytes: int) -> Sequence[Frame]:
+    """As many as have these bytes together, and at least one."""
+    sums = accumulate(frame.size for frame in found)
+    return [frame for frame, upto in zip(found, sums, strict=True) if upto <= max_bytes or frame is found[0]]

@@ -95,6 +95,12 @@ class FrameStore(Protocol):
         """The frames that follow: at most ``limit``, and together ``max_bytes`` of data; at least one."""
         ...
 
+    async def of_event(
+        self, zombie_id: UUID, event_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> Sequence[Frame]:
+        """As ``read``, of one of the agent's events; it looks through all that is kept of the agent."""
+        ...
+
     async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
         """The number of the newest frame of a kind among the newest ``among``, if it is from ``since`` on."""
         ...

@@ -194,12 +194,14 @@ __all__ = [
     "FollowUpItem",
     "FollowUpMade",
     "FollowUpPage",
+    "FrameItem",
     "FramesAnswer",
     "FramesFramesItemType0",
     "FramesFramesItemType1",
     "FramesFramesItemType2",
     "FramesFramesItemType3",
     "FramesFramesItemType4",
+    "FramesPage",
     "FreeTrial",
     "GateDecided",
     "GateOutcome",
@@ -2225,6 +2227,13 @@ class FollowUpPage(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class FrameItem(Model, frozen=True, kw_only=True):
+    seq: int
+    kind: str
+    at_ms: int
+    data: Any
+
+
 class FramesAnswer(Model, frozen=True, kw_only=True):
     accepted: int
     request_id: str
@@ -2267,6 +2276,13 @@ class FramesFramesItemType4(Model, frozen=True, kw_only=True):
     kind: str
     name: str
     at_ms: int | None = None
+
+
+class FramesPage(Model, frozen=True, kw_only=True):
+    event_id: str
+    items: list[FrameItem]
+    next_cursor: str | None
+    request_id: str
 
 
 class FreeTrial(Model, frozen=True, kw_only=True):

@@ -94,6 +94,7 @@ EXPLAIN_ZOMBIE_EVENT = Operation(
 )
 EXPORT_AUDIT = Operation("export_audit", "GET", "/v1/audit/export")
 EXPORT_CHARGES = Operation("export_charges", "GET", "/v1/tenants/me/billing/charges/export")
+EXPORT_EVENTS = Operation("export_events", "GET", "/v1/workspaces/{workspace_id}/events/export")
 EXPORT_PLATFORM_AUDIT = Operation("export_platform_audit", "GET", "/v1/admin/audit/export")
 FORGET_MEMORY = Operation(
     "forget_memory", "DELETE", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/memories"
@@ -169,6 +170,9 @@ LIST_CREDENTIAL_GRANTS = Operation(
 LIST_CREDENTIALS = Operation("list_credentials", "GET", "/v1/workspaces/{workspace_id}/credentials")
 LIST_DELIVERIES = Operation("list_deliveries", "GET", "/v1/workspaces/{workspace_id}/webhook-deliveries")
 LIST_ERASURES = Operation("list_erasures", "GET", "/v1/workspaces/{workspace_id}/erasures")
+LIST_EVENT_FRAMES = Operation(
+    "list_event_frames", "GET", "/v1/workspaces/{workspace_id}/events/{event_id}/frames"
+)
 LIST_FAILURES = Operation("list_failures", "GET", "/v1/workspaces/{workspace_id}/failures")
 LIST_FOLLOW_UPS = Operation(
     "list_follow_ups", "GET", "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/follow-ups"

@@ -1554,6 +1554,35 @@ class Events(Resource):
             )
         )
 
+    def frames(
+        self,
+        event_id: str,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        workspace_id: str | None = None,
+    ) -> models.FramesPage:
+        """List the frames of an event in the order in which they came, as its agent's stream told them.
+
+        Frames are kept for a day, and the newest 10,000 of an agent; what is older is gone. A page ends
+        with `limit` items or 256 KiB, whichever comes first. For an API key or a user token, from the role
+        viewer on.
+        """
+        return self._transport.call(
+            operations.LIST_EVENT_FRAMES,
+            models.FramesPage,
+            path={"workspace_id": workspace_id, "event_id": event_id},
+            query={"limit": limit, "cursor": cursor},
+        )
+
+    def each_of_frames(
+        self, event_id: str, *, limit: int | None = None, workspace_id: str | None = None
+    ) -> Iterator[models.FrameItem]:
+        """List the frames of an event in the order in which they came, as its agent's stream told them. All of them, page by page."""
+        return self._transport.walk(
+            lambda cursor: self.frames(event_id, limit=limit, cursor=cursor, workspace_id=workspace_id)
+        )
+
     def replay(
         self,
         event_id: str,
@@ -1585,6 +1614,48 @@ class Events(Resource):
             operations.CANCEL_WORKSPACE_EVENT,
             models.EventCancelled,
             path={"workspace_id": workspace_id, "event_id": event_id},
+        )
+
+    def export(
+        self,
+        *,
+        q: str | None = None,
+        agent: str | None = None,
+        source: str | None = None,
+        type_: str | None = None,
+        code: str | None = None,
+        failure: str | None = None,
+        runner: str | None = None,
+        label: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        text: str | None = None,
+        status: models.AnyEventStatus | None = None,
+        workspace_id: str | None = None,
+    ) -> bytes:
+        """Give all events that a filter picks, newest first, whole: a JSON object each, as in the list.
+
+        Without a filter it is every event of the workspace. What arrives meanwhile is not among them. For
+        an API key or a user token, from the role viewer on. Deadline: none; ends when either side closes.
+        """
+        return self._transport.call(
+            operations.EXPORT_EVENTS,
+            bytes,
+            path={"workspace_id": workspace_id},
+            query={
+                "q": q,
+                "agent": agent,
+                "source": source,
+                "type": type_,
+                "code": code,
+                "failure": failure,
+                "runner": runner,
+                "label": label,
+                "after": after,
+                "before": before,
+                "text": text,
+                "status": status,
+            },
         )
 
     def replay_all(

@@ -40,7 +40,7 @@ document.addEventListener("click", (event) => {
 
 // --- keys ---------------------------------------------------------------------------------------------------
 
-const GO = { n: "now", e: "events", a: "approvals", g: "agents", f: "fleet", m: "money" };
+const GO = { n: "now", e: "events", a: "approvals", g: "agents", f: "fleet", t: "tree", m: "money" };
 let leading = false;
 let at = -1;
 
@@ -57,8 +57,35 @@ function step(by) {
   all[at].querySelector("a").focus();
 }
 
+function choose() { // The row that one is at: for what is done with several of them.
+  const box = rows()[at]?.querySelector("input[type=checkbox]");
+  if (box) { box.checked = !box.checked; tell(); }
+}
+
+function tell() { // The buttons say how many they would be about.
+  const count = document.querySelectorAll("[name=chosen]:checked").length;
+  for (const button of document.querySelectorAll("[data-chosen]")) {
+    const what = count === 0 ? "the chosen" : count === 1 ? "1 event" : `${count} events`;
+    button.textContent = `${button.dataset.chosen} ${what}`;
+    button.disabled = !count;
+  }
+}
+
+function act() { // The first thing that can be done with the row.
+  rows()[at]?.querySelector(".acts button:not(:disabled), .acts .button, .acts summary, td button")?.focus();
+}
+
+function unfold() { // What a chart shows, as a table.
+  const charts = [...document.querySelectorAll("main details")].filter((one) => one.querySelector("table"));
+  const open = charts.some((one) => one.open);
+  for (const one of charts) one.open = !open;
+}
+
+document.addEventListener("change", (event) => { if (event.target.name === "chosen") tell(); });
+tell();
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select")) return;
   if (leading) {
     leading = false;
     const link = document.querySelector(`nav a[data-place="${GO[event.key]}"]`);
@@ -68,6 +95,9 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "g") leading = true;
   else if (event.key === "j") step(1);
   else if (event.key === "k") step(-1);
+  else if (event.key === "x") choose();
+  else if (event.key === ".") act();
+  else if (event.key === "t") unfold();
   else if (event.key === "?") document.querySelector("#keys")?.showModal();
   else if (event.key === "/") {
     const search = document.querySelector("[data-search]");
@@ -113,12 +143,13 @@ function listen() { // To be heard of within what was promised, from now on.
 function replace(fresh) {
   for (const part of document.querySelectorAll("[data-part]")) {
     const next = fresh.getElementById(part.id);
-    const busy = part.contains(document.activeElement) || part.querySelector("details[open]");
+    const busy = part.contains(document.activeElement) || part.querySelector("details[open], input:checked");
     if (next && !busy && next.innerHTML !== part.innerHTML) {
       part.replaceChildren(...next.childNodes);
       part.classList.remove("changed");
       void part.offsetWidth; // So that the fade begins again.
       part.classList.add("changed");
+      tell();
     }
   }
 }

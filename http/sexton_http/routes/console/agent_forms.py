@@ -11,8 +11,7 @@ from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Operation
 from sexton_http.pages.console import console_form, frame_of, see_page
-from sexton_http.pages.form_actions import FormDecoder, act
-from sexton_http.routes.audit_actions import AUDITED
+from sexton_http.pages.form_actions import FormDecoder
 from sexton_http.routes.canaries import (
     VERSION_MAX,
     CanaryEnding,
@@ -29,6 +28,7 @@ from sexton_http.routes.harness import VersionActivated, VersionWish, activate_h
 from sexton_http.routes.memories import MemoryKey, forget_memory
 from sexton_http.routes.proposals import ProposalApproved, RejectionBody, approve_proposal, reject_proposal
 from sexton_http.routes.shared.message_form import MESSAGE_BYTES
+from sexton_http.routes.shared.told_acts import act_told
 from sexton_http.routes.zombies import NewMessage, ZombiePatch, ZombieTarget, change_zombie, steer_zombie
 from sexton_storage.records.improvement import ProposalStatus
 
@@ -120,13 +120,12 @@ async def _do(
     grant: str = "",
 ) -> Any:
     """Do it as the route would, and have the audit log tell of the route."""
-    params = {**call.params, "agent_id": call.id("zombie_id")}
+    params = {"agent_id": call.id("zombie_id")}
     if proposal:
         params["proposal_id"] = _id(proposal, "proposal")
     if grant:
         params["grant_id"] = _id(grant, "grant")
-    asked = msgspec.structs.replace(call, params=params, audit=AUDITED.get(route.name))
-    return await act(asked, call.signed_in, route, body=body, query=query)
+    return await act_told(call, call.signed_in, route, body=body, query=query, **params)
 
 
 def _trial(wish: AgentWish) -> NewCanary:

@@ -15,11 +15,11 @@ from sexton_http.bodies.shapes import Body, Nothing
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Operation
 from sexton_http.pages.console import Notice, console_form, console_operation, frame_of
-from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, act, may
+from sexton_http.pages.form_actions import MAX_FORM_BYTES, FormDecoder, may
 from sexton_http.pages.forms import CLIENT_FAULT
 from sexton_http.pages.templates.frame import Frame, show
-from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.console.operation_views import can_be_tried, describe_operation, groups_of
+from sexton_http.routes.shared.told_acts import act_told
 
 HERE: Final = "api"
 NO_CONTENT: Final = 204
@@ -89,11 +89,10 @@ async def _tried(call: Call[Any, Any], operation: Operation, trial: Trial) -> Ou
         body = decoder_of(operation.body).decode(trial.body.encode())
     elif trial.body.strip():
         decoder_of(Nothing).decode(trial.body.encode())
-    asked = msgspec.structs.replace(call, params=params, audit=AUDITED.get(operation.name))
     fields = None
     if operation.query is not NoQuery:
         fields = query_decoder_of(operation.query).decode(query.encode("ascii", "replace"))
-    answer = await act(asked, call.signed_in, operation, body=body, query=fields)
+    answer = await act_told(call, call.signed_in, operation, body=body, query=fields, **params)
     if answer is None:
         return Outcome(NO_CONTENT, "")
     if isinstance(answer, Answer):

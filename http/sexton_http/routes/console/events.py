@@ -12,11 +12,12 @@ from sexton_http.bodies.shapes import Body, Cursor, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_form, console_operation, older_of, see_page, show_page
-from sexton_http.pages.form_actions import FormDecoder, act
+from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.artefacts import ArtefactPage, ArtefactQuery, list_artefacts
 from sexton_http.routes.billing import Periods, list_metering_periods
+from sexton_http.routes.console.changed_requests import Change, How, changed_request
 from sexton_http.routes.console.event_story import story_of, timeline_of
 from sexton_http.routes.event_actions import ReplayOrder, cancel_workspace_event, replay_workspace_event
 from sexton_http.routes.event_details import (
@@ -40,6 +41,8 @@ MOST_ENTRIES: Final = 200
 """Entries of the transcript that the timeline is drawn from."""
 RUNNABLE: Final = frozenset({ConfigStatus.COMPILED, ConfigStatus.ACTIVE, ConfigStatus.SUPERSEDED})
 """Versions that a replay may ask for."""
+NOTHING_SAID: Final = TranscriptPage([], [], None)
+"""For those who may not read transcripts."""
 AGENTS: Final = 100
 """Agents that the filter offers, the newest of the workspace."""
 
@@ -60,6 +63,8 @@ class EventWish(Body):
     verb: Literal["replay", "cancel"]
     agent_version: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)] = 0
     """What a replay runs under; 0: the version that is active then."""
+    change: Change = ""
+    how: How = "merge"
 
 
 _WISH: Final = FormDecoder(EventWish)
@@ -92,8 +97,19 @@ async def show_events(call: Call[NoBody, EventSearch], frame: Frame) -> Answer:
         states=list(EventStatus),
         chips=[(_words(name, value, names), without(here, chosen, name)) for name, value in chosen.items()],
         bulk=f"{frame.address('jobs')}?{urlencode({'filter': filter_text(chosen)})}" if chosen else None,
+        export=export_address(call.id("workspace_id"), chosen),
         older=older_of(call, frame, HERE, page.answer.next_cursor),
     )
+
+
+def export_address(workspace_id: UUID, chosen: Mapping[str, str]) -> str:
+    """Where the same choice is given whole.
+
+    >>> export_address(UUID(int=7), {"status": "running"}).partition("export")[2]
+    '?status=running'
+    """
+    path = f"/v1/workspaces/{workspace_id}/events/export"
+    return f"{path}?{urlencode(chosen)}" if chosen else path
 
 
 def asked_of(search: EventSearch) -> WorkspaceEventQuery:
@@ -168,8 +184,10 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         if not event.ended:
             why = ask(act, call, who, explain_workspace_event)
         files: Asked[ArtefactPage] = ask(act, call, who, list_artefacts, query=ArtefactQuery())
-        entries = TranscriptQuery(limit=MOST_ENTRIES)
-        transcript: Asked[TranscriptPage] = ask(act, call, who, get_workspace_transcript, query=entries)
+        transcript: Asked[TranscriptPage] | None = None
+        if may(who, get_workspace_transcript):
+            entries = TranscriptQuery(limit=MOST_ENTRIES)
+            transcript = ask(act, call, who, get_workspace_transcript, query=entries)
         charges: Asked[Periods] = ask(act, call, who, list_metering_periods)
     agent = found.answer
     versions: Sequence[VersionItem] = ()
@@ -179,6 +197,7 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         versions = [version for version in listed.items if version.status in RUNNABLE]
     budget = None if agent is None else budget_of(agent)
     now = call.ctx.world.now_ms()
+    said = NOTHING_SAID if transcript is None else transcript.answer
     return show_page(
         call,
         frame,
@@ -191,8 +210,14 @@ async def _page(call: Call[Any, Any], frame: Frame, notice: Notice | None = None
         files=files.answer.items,
         versions=versions,
         story=story_of(event),
-        timeline=timeline_of(event, transcript.answer.items, charges.answer.items, now),
+        timeline=timeline_of(event, said.items, charges.answer.items, now),
         budget=None if budget is None else budget.daily_nanos,
+        attempts=said.attempts,
+        reads=transcript is not None,
+        allowed={
+            "replay": may(who, replay_workspace_event),
+            "cancel": may(who, cancel_workspace_event),
+        },
         now=now,
     )
 
@@ -208,7 +233,7 @@ async def submit_event(call: Call[NoBody, NoQuery]) -> Answer:
     """Replay or cancel an event, and show the one to look at next."""
     wish, shown = _WISH.decode(call), call.id("event_id")
     if wish.verb == "replay":
-        order = ReplayOrder(agent_version=wish.agent_version or None)
+        order = ReplayOrder(*changed_request(wish.change, wish.how), wish.agent_version or None)
         shown = (await act(call, call.signed_in, replay_workspace_event, body=order)).event_id
     else:
         await act(call, call.signed_in, cancel_workspace_event)

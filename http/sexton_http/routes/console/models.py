@@ -11,7 +11,6 @@ from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_form, console_operation, see_page, show_page
 from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.templates.frame import Frame
-from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.catalogue import ModelList, list_models
 from sexton_http.routes.llm import (
     LlmKey,
@@ -22,6 +21,7 @@ from sexton_http.routes.llm import (
     get_tenant_provider,
     put_tenant_provider,
 )
+from sexton_http.routes.shared.told_acts import act_told
 from sexton_storage.records.providers import ProviderMode
 
 HERE: Final = "models"
@@ -66,12 +66,10 @@ async def submit_model(call: Call[NoBody, NoQuery]) -> Answer:
     """Choose the model that the tenant's runs use where nothing nearer says otherwise, or none."""
     wish, who = _WISH.decode(call), call.signed_in
     if wish.verb == "reset":
-        asked = msgspec.structs.replace(call, audit=AUDITED["delete_tenant_provider"])
-        await act(asked, who, delete_tenant_provider)
+        await act_told(call, who, delete_tenant_provider)
     else:
         if not wish.model:
             raise Problem("UZ-REQ-001", "model: choose one", facts={"parameter": "model"})
-        asked = msgspec.structs.replace(call, audit=AUDITED["put_tenant_provider"])
         body = NewTenantProvider(ProviderMode.PLATFORM, model=wish.model)
-        await act(asked, who, put_tenant_provider, body=body)
+        await act_told(call, who, put_tenant_provider, body=body)
     return see_page(call, HERE)

@@ -24,7 +24,6 @@ from sexton_http.pages.console import (
 from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.side_by_side import Asked, side_by_side
 from sexton_http.pages.templates.frame import Frame
-from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.billing import (
     Balance,
     ChargePage,
@@ -38,6 +37,7 @@ from sexton_http.routes.billing import (
     total_charges,
 )
 from sexton_http.routes.shared.agent_views import ZombieRecord, is_over
+from sexton_http.routes.shared.told_acts import act_told
 from sexton_http.routes.zombies import get_zombie
 from sexton_storage.periods import DAY_MS, day_of
 from sexton_storage.records.charges import TotalsBy
@@ -100,9 +100,8 @@ async def show_money(call: Call[NoBody, ChargeQuery], frame: Frame) -> Answer:
 async def submit_credit(call: Call[NoBody, NoQuery]) -> Answer:
     """Add credit to the tenant's balance; for platform admins."""
     form, who = _CREDIT.decode(call), call.signed_in
-    params = {**call.params, "tenant_id": who.tenant.id}
-    asked = msgspec.structs.replace(call, params=params, audit=AUDITED["credit_tenant"])
-    await act(asked, who, credit_tenant, body=NewCredit(nanos_of(form.dollars), form.reason))
+    credit = NewCredit(nanos_of(form.dollars), form.reason)
+    await act_told(call, who, credit_tenant, body=credit, tenant_id=who.tenant.id)
     return see_page(call, HERE)
 
 

@@ -12,7 +12,6 @@ from sexton_http.pages.console import Notice, console_form, console_operation, s
 from sexton_http.pages.form_actions import FormDecoder, act, may
 from sexton_http.pages.templates.frame import Frame
 from sexton_http.routes.agents import ScoringPut, ScoringView, get_scoring, put_scoring
-from sexton_http.routes.audit_actions import AUDITED
 from sexton_http.routes.plans import PlanRecord, get_plan
 from sexton_http.routes.retention import (
     RetentionPreview,
@@ -24,6 +23,7 @@ from sexton_http.routes.retention import (
     put_retention,
 )
 from sexton_http.routes.settings import SettingList, list_settings
+from sexton_http.routes.shared.told_acts import act_told
 from sexton_http.routes.workspaces import WorkspacePatch, change_workspace, get_workspace
 from sexton_storage.records.retention import KeptClass
 from sexton_storage.terms import MAX_CONTEXT_TOKENS, MIN_CONTEXT_TOKENS
@@ -121,19 +121,16 @@ async def submit_setting(call: Call[NoBody, NoQuery]) -> Answer:
         if not wish.context_tokens.isdecimal():
             detail = f"a whole number from {MIN_CONTEXT_TOKENS} to {MAX_CONTEXT_TOKENS}"
             raise Problem("UZ-REQ-001", detail, facts={"parameter": "context_tokens"})
-        asked = msgspec.structs.replace(call, audit=AUDITED["put_scoring"])
-        await act(asked, who, put_scoring, body=ScoringPut(int(wish.context_tokens)))
+        await act_told(call, who, put_scoring, body=ScoringPut(int(wish.context_tokens)))
     elif wish.verb == "retention":
-        asked = msgspec.structs.replace(call, audit=AUDITED["put_retention"])
-        await act(asked, who, put_retention, body=_policy(wish))
+        await act_told(call, who, put_retention, body=_policy(wish))
     else:
         patch = WorkspacePatch(paused=wish.verb == "pause")
         if wish.verb == "rename":
             if not wish.name:
                 raise Problem("UZ-REQ-001", "name: give one", facts={"parameter": "name"})
             patch = WorkspacePatch(name=wish.name)
-        asked = msgspec.structs.replace(call, audit=AUDITED["change_workspace"])
-        await act(asked, who, change_workspace, body=patch)
+        await act_told(call, who, change_workspace, body=patch)
     return see_page(call, HERE)
 
 

@@ -12,8 +12,17 @@ from sexton_http.routes.audit_actions import AUDITED
 
 
 async def act_told(
-    call: Call[Any, Any], who: SignedIn, route: Operation, *, body: msgspec.Struct | None = None
+    call: Call[Any, Any],
+    who: SignedIn,
+    route: Operation,
+    *,
+    body: msgspec.Struct | None = None,
+    query: msgspec.Struct | None = None,
+    **params: Any,
 ) -> Any:
-    """As ``act``; for a form with several buttons, which has no one action of its own."""
-    told = msgspec.structs.replace(call, audit=AUDITED.get(route.name))
-    return await act(told, who, route, body=body)
+    """As ``act``; for a form with several buttons, which has no one action of its own.
+
+    ``params``: those of the route's path that the page's path has not.
+    """
+    told = msgspec.structs.replace(call, params={**call.params, **params}, audit=AUDITED.get(route.name))
+    return await act(told, who, route, body=body, query=query)

@@ -28,15 +28,22 @@ DELETE FROM frames WHERE (zombie_id, seq) IN (
                           WHERE zombie_id = h.zombie_id AND seq <= h.frame_seq - $1 ORDER BY seq LIMIT $2) f
      WHERE h.frame_seq > $1 LIMIT $2)
 """
+
+
 # What is left out is not unpacked: the sizes stand beside the frames.
-_READ = f"""
+def _read_where(condition: str) -> str:
+    return f"""
 SELECT {FRAMES.columns("p")} FROM (
     SELECT f.*, sum(f.size) OVER (ORDER BY f.seq ROWS UNBOUNDED PRECEDING) AS upto FROM (
         SELECT zombie_id, seq, event_id, kind, at_ms, data, coalesce(size, octet_length(data::text)) AS size
-          FROM frames WHERE zombie_id = $1 AND seq > $2 ORDER BY seq LIMIT $3) f) p
+          FROM frames WHERE zombie_id = $1 AND seq > $2{condition} ORDER BY seq LIMIT $3) f) p
  WHERE p.upto <= $4 OR p.upto = p.size
  ORDER BY p.seq
 """
+
+
+_READ = _read_where("")
+_OF_EVENT = _read_where(" AND event_id = $5")
 _LAST_OF_KIND = """
 SELECT max(seq) FROM (SELECT seq, kind, at_ms FROM frames WHERE zombie_id = $1 ORDER BY seq DESC LIMIT $4) f
  WHERE kind = $2 AND at_ms >= $3
@@ -90,6 +97,11 @@ class PostgresFrames(PostgresStore):
         self, zombie_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
     ) -> Sequence[Frame]:
         return FRAMES.many(await self._rows(_READ, zombie_id, after, limit, max_bytes))
+
+    async def of_event(
+        self, zombie_id: UUID, event_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> Sequence[Frame]:
+        return FRAMES.many(await self._rows(_OF_EVENT, zombie_id, after, limit, max_bytes, event_id))
 
     async def last_of_kind(self, zombie_id: UUID, kind: str, *, since: int, among: int) -> int | None:
         found: int | None = await self._value(_LAST_OF_KIND, zombie_id, kind, since, among)
