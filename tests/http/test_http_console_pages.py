@@ -177,6 +177,26 @@ async def test_a_page_starts_no_work_in_a_paused_workspace(world: HttpWorld, vis
         assert (await visitor.post(settings, data=wrong)).status_code == 400
 
 
+async def test_a_runner_is_revoked_for_good_once_its_host_was_typed(
+    world: HttpWorld, visitor: Visitor
+) -> None:
+    runner = str((await world.get("/v1/runners/me", await world.enrol())).json()["id"])
+    page = f"{home(world)}/fleet/{runner}"
+    [host] = re.findall(
+        r"<label for=\"name-[0-9a-f-]+\">Type ([^<]+)<", (await visitor.get(f"{home(world)}/fleet")).text
+    )
+
+    untyped = await visitor.post(page, data={"verb": "revoke"})
+    mistyped = await visitor.post(page, data={"verb": "revoke", "name": f"{host}x"})
+    before = (await world.get("/v1/fleet/runners", world.admin_token())).json()["items"][0]
+    typed = await visitor.post(page, data={"verb": "revoke", "name": f" {host}"})
+    after = (await world.get("/v1/fleet/runners", world.admin_token())).json()["items"][0]
+
+    assert (untyped.status_code, mistyped.status_code, typed.status_code) == (400, 400, 303)
+    assert f"type the name of its host, {host}" in html.unescape(untyped.text)
+    assert (before["admin_state"], after["admin_state"]) == ("active", "revoked")
+
+
 async def test_models_are_chosen_and_money_is_seen_and_given(world: HttpWorld, visitor: Visitor) -> None:
     zombie, runner = await world.install(), await world.enrol()
     await run(world, zombie, runner)

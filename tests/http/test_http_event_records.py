@@ -11,7 +11,7 @@ from tests.http.test_http_console_pages import home
 from tests.http.test_http_files import keep
 from tests.http.test_http_pages import become
 from tests.http.test_http_transcripts import entry, write
-from tests.worlds.browser import Visitor, visiting
+from tests.worlds.browser import Visitor, text_of, visiting
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import UNKNOWN, report, run, steer
 
@@ -144,3 +144,13 @@ async def test_pages_replay_one_event_and_many_with_another_request(
     assert made["request_json"] == {"message": "hello", "dry": True}
     assert (wrong.status_code, "an object as JSON" in wrong.text) == (400, True)
     assert zombie["zombie_id"] == made["zombie_id"]
+
+
+async def test_the_page_of_credentials_says_in_words_how_each_is_used(
+    world: HttpWorld, visitor: Visitor
+) -> None:
+    await world.keep_secret()
+
+    shown = text_of((await visitor.get(f"{home(world)}/credentials")).text)
+
+    assert "header authorization, password of basic authentication" in shown

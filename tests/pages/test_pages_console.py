@@ -13,6 +13,7 @@ from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_actors.periodic.failure_rounds import Sort
 from sexton_engine import Message
 from tests.http.test_http_models_and_keys import MODELS
+from tests.http.test_http_transcripts import entry, write
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
 from tests.worlds.http import HttpWorld, open_http_world
@@ -118,6 +119,9 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     other = await world.install("scribe")
     await steer(world, other, HOSTILE)
     failing = await world.lease(token)
+    said = [entry(1, HOSTILE, "model"), entry(2, "y" * 5_000, "output")]
+    assert (await write(world, token, failing, *said)).status_code == 202
+
     await report(
         world, token, failing, outcome="agent_error", failure_reason="startup_posture", response_text=HOSTILE
     )
@@ -147,6 +151,9 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     assert [words.partition(" ")[0] for words in drawn] == ["waited", "attempt", "renewed"], drawn
 
     await check_console_page(screen, "event")
+    for part in ("transcript", "frames"):
+        await screen.open(f"{here}/events/{failing['event']['event_id']}/{part}")
+        await check_console_page(screen, part)
     [refused] = (await world.get(f"{world.ws}/webhook-deliveries?verdict=refused")).json()["items"]
     await screen.open(f"{here}/webhooks/{refused['delivery_id']}")
     assert "of-a-sender" not in await screen.sees("[U+202E]␛[31m")

@@ -8,7 +8,7 @@ from sexton_actors.zombie.rejections import ENCODED, NOT_ACTIVE, RATE_LIMITED, T
 
 _ADVICE: Final[Mapping[str, str]] = {
     Reason.SIGNATURE_MISMATCH: "Give the sender and the credential the same secret, then replay it.",
-    Reason.SIGNATURE_MISSING: "Have the sender sign, or send it to the address of the source that it is.",
+    Reason.SIGNATURE_MISSING: "Have the sender sign what it sends, or give it the address of its own source.",
     Reason.SIGNATURE_MALFORMED: "Compare the trigger's header and prefix with what the sender sends.",
     Reason.STALE_TIMESTAMP: "See to the sender's clock, or raise tolerance_seconds of the trigger.",
     Reason.CREDENTIAL_MISSING: "Keep the secret in the credential that the trigger names, then replay it; "

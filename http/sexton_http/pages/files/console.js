@@ -38,6 +38,13 @@ document.addEventListener("click", (event) => {
   }
 });
 
+document.addEventListener("mouseover", (event) => { // A time says what it is here, too.
+  const time = event.target.closest("time[datetime]");
+  if (!time || time.title !== time.dateTime) return;
+  const here = new Date(time.dateTime);
+  if (!Number.isNaN(here.getTime())) time.title = `${time.dateTime}, here ${here.toLocaleString()}`;
+});
+
 // --- keys ---------------------------------------------------------------------------------------------------
 
 const GO = { n: "now", e: "events", a: "approvals", g: "agents", f: "fleet", t: "tree", m: "money" };

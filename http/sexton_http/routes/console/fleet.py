@@ -3,9 +3,11 @@
 import shlex
 from collections.abc import Sequence
 from math import log
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from sexton_http.answers import Answer
+import msgspec
+
+from sexton_http.answers import Answer, Problem
 from sexton_http.bodies.shapes import Body
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
@@ -63,6 +65,8 @@ class RunnerWish(Body):
     """What the buttons of a runner send."""
 
     verb: Literal["cordon", "activate", "drain", "revoke"]
+    name: Annotated[str, msgspec.Meta(max_length=256)] = ""
+    """The runner's host, typed by whoever revokes it."""
 
 
 _WISH: Final = FormDecoder(RunnerWish)
@@ -134,7 +138,13 @@ async def submit_enrolment(call: Call[NoBody, NoQuery]) -> Answer:
 
 @console_form(HERE + "/{runner_id}", HERE, TITLE, _page, form=RunnerWish)
 async def submit_runner(call: Call[NoBody, NoQuery]) -> Answer:
-    """Cordon a runner, drain it, let it work again, or revoke it."""
-    state = _STATES[_WISH.decode(call).verb]
+    """Cordon a runner, drain it, let it work again, or revoke it once its host was typed."""
+    wish = _WISH.decode(call)
+    state = _STATES[wish.verb]
+    if state is AdminWish.REVOKED and may(call.signed_in, change_runner):
+        runner = await call.ctx.world.storage.runners.load(call.id("runner_id"))
+        if runner is not None and wish.name.strip() != runner.host_id:
+            detail = f"name: to revoke the runner for good, type the name of its host, {runner.host_id}"
+            raise Problem("UZ-REQ-001", detail, facts={"parameter": "name"})
     await act_told(call, call.signed_in, change_runner, body=RunnerPatch(state))
     return see_page(call, HERE)
