@@ -14,7 +14,7 @@ from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.records.tenants import PlanTier
-from sexton_storage.records.zombies import AgentStanding, ZombieStatus, summary_of
+from sexton_storage.records.zombies import AgentStanding, SeenAgent, ZombieStatus, summary_of
 from sexton_storage.writes import AppendEvent, EventEnd, OpenGate
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -341,3 +341,25 @@ async def test_where_an_agent_belongs_is_told_without_what_it_is_made_of(world: 
         world.workspace_id, world.tenant_id, PlanTier.FREE, ZombieStatus.STOPPED
     )
     assert await world.storage.zombies.standing(new_id()) is None
+
+
+async def test_the_versions_of_many_agents_are_seen_at_once_and_whether_they_may_work(
+    world: StorageWorld,
+) -> None:
+    agent, other = await world.agent(), await world.agent()
+    await world.storage.zombies.save(
+        replace(other, version=2, status=ZombieStatus.STOPPED), (world.frame(other, "status_changed"),)
+    )
+    workspace = await world.storage.workspaces.load(world.workspace_id)
+    assert workspace is not None
+
+    before = await world.storage.zombies.look({agent.id, other.id, new_id()})
+    await world.storage.workspaces.save(replace(workspace, paused=True))
+    after = await world.storage.zombies.look({agent.id})
+
+    assert before == {
+        agent.id: SeenAgent(1, workspace_paused=False),
+        other.id: SeenAgent(2, workspace_paused=False),
+    }
+    assert after == {agent.id: SeenAgent(1, workspace_paused=True)}
+    assert await world.storage.zombies.look(set()) == {}

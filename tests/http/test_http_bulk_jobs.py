@@ -10,8 +10,11 @@ import trio
 from sexton_actors.backlog import QueueBounds
 from sexton_actors.jobs import actor, transitions
 from sexton_actors.periodic.failure_rounds import Sort
+from sexton_actors.protocol.zombie import Accepted, ReplayMany
+from sexton_actors.zombie.record import HeldZombie
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.events import Event
+from sexton_storage.records.zombies import SeenAgent
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.http_agents import report
 
@@ -276,3 +279,39 @@ async def test_anothers_jobs_and_failures_are_not_there(world: HttpWorld) -> Non
         assert (answer.status_code, answer.json()["error_code"]) == (404, "UZ-JOB-001")
 
     assert (await world.get(f"/v1/workspaces/{other}/jobs")).json()["items"] == []
+
+
+async def test_an_agent_that_a_job_has_seen_as_it_knows_itself_is_not_read_again(
+    world: HttpWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zombie, token = await world.install(), await world.enrol()
+    [sent] = await send(world, zombie, 1)
+    await run_all(world, token, 1)
+    agent_id, reads = UUID(zombie["zombie_id"]), list[UUID]()
+    event, agent = world.memory.tables.events[UUID(sent)], world.memory.tables.zombies[agent_id]
+    read = HeldZombie._read
+
+    async def counted(held: HeldZombie) -> Any:
+        reads.append(held.id)
+        return await read(held)
+
+    async def replayed(seen: SeenAgent | None) -> tuple[Any, int]:
+        """What came of it, and how often the agent was read for it, all that was known being old."""
+        world.pass_ms(60_000)
+        reads.clear()
+        now, new_id = world.actors_world.now_ms(), world.actors_world.new_id()
+        message = ReplayMany((event,), (new_id,), "ann", seen=seen, seen_at=now)
+        [reply] = await world.system.ask("zombie", agent_id, message)
+        return reply, len(reads)
+
+    await replayed(None)
+    monkeypatch.setattr(HeldZombie, "_read", counted)
+
+    unseen = await replayed(None)
+    same = await replayed(SeenAgent(agent.version, workspace_paused=False))
+    other = await replayed(SeenAgent(agent.version + 1, workspace_paused=False))
+    paused = await replayed(SeenAgent(agent.version, workspace_paused=True))
+
+    assert [isinstance(one, Accepted) for one, _ in (unseen, same, other)] == [True, True, True]
+    assert [count for _, count in (unseen, same, other, paused)] == [1, 0, 1, 0]
+    assert paused[0].code == "UZ-WORKSPACE-002"

@@ -119,7 +119,7 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
     other = await world.install("scribe")
     await steer(world, other, HOSTILE)
     failing = await world.lease(token)
-    said = [entry(1, HOSTILE, "model"), entry(2, "y" * 5_000, "output")]
+    said = [entry(1, HOSTILE, "note"), entry(2, "y" * 5_000, "output")]
     assert (await write(world, token, failing, *said)).status_code == 202
 
     await report(

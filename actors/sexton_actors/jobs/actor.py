@@ -105,7 +105,7 @@ class JobActor(Actor):
                 self.context.cancel_timer("work")
                 self._look()
                 return
-            outcomes = await do_page(self.context, self._world.storage, job)
+            outcomes = await do_page(self.context, self._world, job)
             took_s = trio.current_time() - began
             waits = any(isinstance(outcome, transitions.Later) for outcome in outcomes)
             pause_s = AGAIN_S if waits else rest_s(took_s, len(outcomes), queued, job.rate_limit)

@@ -14,11 +14,13 @@ from sexton_actors.jobs.transitions import DONE, SKIPPED, Later, Outcome, Refuse
 from sexton_actors.protocol.queue import Cancelling, CancelMany
 from sexton_actors.protocol.zombie import Accepted, AlreadyAccepted, ReplayMany
 from sexton_actors.refusal import Refusal
+from sexton_actors.world import World
 from sexton_engine import Context
 from sexton_engine.errors import EngineError
 from sexton_storage.errors import StorageError
 from sexton_storage.records.events import Event
 from sexton_storage.records.jobs import Job, JobKind, JobStatus
+from sexton_storage.records.zombies import SeenAgent
 from sexton_storage.stores import Storage
 
 CHUNK: Final = 64
@@ -40,15 +42,15 @@ _LATER: Final[Mapping[str, str]] = {
 Reply = Accepted | AlreadyAccepted | Cancelling | Refusal
 
 
-async def do_page(context: Context, storage: Storage, job: Job) -> Sequence[Outcome]:
+async def do_page(context: Context, world: World, job: Job) -> Sequence[Outcome]:
     """What became of each event in hand, in their order.
 
     Raises StorageUnavailable, before anything is done.
     """
     outcomes: dict[UUID, Outcome] = {}
-    page = _Page({}, {}) if job.kind is JobKind.CANCEL else await _read(storage, job, outcomes)
+    page = _Page({}, {}, {}, 0) if job.kind is JobKind.CANCEL else await _read(world, job, outcomes)
     if job.kind is JobKind.SHADOW:
-        await _watch(context, storage, job, page, outcomes)
+        await _watch(context, world.storage, job, page, outcomes)
     agents: defaultdict[UUID, list[UUID]] = defaultdict(list)
     for event_id, agent_id in zip(job.page, job.page_agents, strict=True):
         if event_id not in outcomes:
@@ -73,18 +75,23 @@ class _Page(NamedTuple):
 
     events: Mapping[UUID, Event]
     new_ids: Mapping[UUID, UUID]
+    seen: Mapping[UUID, SeenAgent]
+    """The agents, looked at together: what each knows of itself then need not be read again."""
+    seen_at: int
 
 
-async def _read(storage: Storage, job: Job, outcomes: dict[UUID, Outcome]) -> _Page:
+async def _read(world: World, job: Job, outcomes: dict[UUID, Outcome]) -> _Page:
     """Give what is to be replayed; what was done before this, or is gone, has its outcome already."""
+    storage, seen_at = world.storage, world.now_ms()
     new_ids = {event_id: replay_id(job.id, event_id, job.created_at) for event_id in job.page}
+    seen = await storage.zombies.look(set(job.page_agents))
     made = await storage.jobs.known(tuple(new_ids.values()))
     outcomes.update({event_id: DONE for event_id, new_id in new_ids.items() if new_id in made})
     found = await storage.events.load_requests([one for one in job.page if one not in outcomes])
     agents = dict(zip(job.page, job.page_agents, strict=True))
     events = {event.id: event for event in found if event.zombie_id == agents[event.id]}
     outcomes.update({one: SKIPPED for one in job.page if one not in outcomes and one not in events})
-    return _Page(events, new_ids)
+    return _Page(events, new_ids, seen, seen_at)
 
 
 async def _watch(
@@ -120,6 +127,8 @@ async def _ask(
             job.merges,
             job.asked_version,
             job.id if job.kind is JobKind.SHADOW else None,
+            page.seen.get(agent_id),
+            page.seen_at,
         )
         outcomes = [outcome_of(reply) for reply in await context.ask("zombie", agent_id, message)]
         # The run of a shadow is waited for.

@@ -16,7 +16,7 @@ from sexton_storage.records.event_files import WantedFile
 from sexton_storage.records.events import Event
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.zombies import Zombie
+from sexton_storage.records.zombies import SeenAgent, Zombie
 
 
 class Installed(msgspec.Struct, frozen=True):
@@ -197,6 +197,10 @@ class ReplayMany(msgspec.Struct, Message[tuple[Accepted | AlreadyAccepted | Refu
     """As with ``Replay``: a number, of which each agent has a version of its own."""
     shadow_job: UUID | None = None
     """The bulk job that has them run without effects."""
+    seen: SeenAgent | None = None
+    """The agent as the job saw it, beside the others of its page; None: nobody looked."""
+    seen_at: int = 0
+    """When that was, in ms, at the earliest."""
 
 
 class StatusChanged(msgspec.Struct, frozen=True):

@@ -82,6 +82,8 @@ class ZombieActor(Actor):
         if isinstance(message, m.Install):
             with attributed(message.audit):
                 return await install(self._held, message)
+        if isinstance(message, m.ReplayMany) and message.seen is not None:
+            self._held.confirm_seen(message.seen, message.seen_at)
         zombie = await self._held.refresh()
         manifest = self._held.manifest
         match message:

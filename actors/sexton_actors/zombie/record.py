@@ -11,7 +11,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.transitions import Change, Unchanged
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.crons import declared
-from sexton_storage.records.zombies import Zombie, ZombieStatus
+from sexton_storage.records.zombies import SeenAgent, Zombie, ZombieStatus
 from sexton_storage.signals import Signal, Topic
 
 Decision = Change | Unchanged | Refusal
@@ -27,6 +27,13 @@ class HeldZombie(HeldAgent):
 
     def name_taken(self, name: str) -> Refusal:
         return Refusal("UZ-ZMB-006", f"The workspace has an agent named {name!r} already.")
+
+    def confirm_seen(self, seen: SeenAgent, at: int) -> None:
+        """Take the record for read at that time if it was at the same version then."""
+        read_at = self.freshness.read_at
+        if self.record is not None and self.record.version == seen.version and at > (read_at or 0):
+            self.workspace_paused = seen.workspace_paused
+            self.confirm(seen.version, at)
 
     def _may_have_changed(self, mark: int) -> bool:
         known = () if self.record is None else (self.record.workspace_id,)

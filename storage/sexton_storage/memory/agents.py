@@ -23,7 +23,14 @@ from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
-from sexton_storage.records.zombies import AgentStanding, AgentSummary, Zombie, ZombieStatus, summary_of
+from sexton_storage.records.zombies import (
+    AgentStanding,
+    AgentSummary,
+    SeenAgent,
+    Zombie,
+    ZombieStatus,
+    summary_of,
+)
 from sexton_storage.rules import ACTIVE_CONFIG, SUPERSEDED_CONFIG
 from sexton_storage.terms import CONFIGS_KEPT
 
@@ -104,6 +111,12 @@ class MemoryZombies(MemoryStore):
         await self._round_trip()
         kept = self._tables.zombies
         return {one: kept[one].name for one in zombie_ids if one in kept}
+
+    async def look(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, SeenAgent]:
+        await self._round_trip()
+        agents, workspaces = self._tables.zombies, self._tables.workspaces
+        known = [agents[one] for one in zombie_ids if one in agents]
+        return {one.id: SeenAgent(one.version, workspaces[one.workspace_id].paused) for one in known}
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
         await self._round_trip()

@@ -93,6 +93,13 @@ class AgentStanding(msgspec.Struct, frozen=True, gc=False):
     status: ZombieStatus
 
 
+class SeenAgent(msgspec.Struct, frozen=True, gc=False):
+    """Enough of an agent to tell whether what is known of it is still so."""
+
+    version: int
+    workspace_paused: bool
+
+
 class ZombieStore(Protocol):
     async def create(self, zombie: Zombie, config: ConfigVersion) -> None:
         """Raises NameTaken when the workspace has an agent of that name."""
@@ -121,6 +128,10 @@ class ZombieStore(Protocol):
 
     async def names(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, str]:
         """The name of each of these that there is."""
+        ...
+
+    async def look(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, SeenAgent]:
+        """Tell the version of each of these that there is."""
         ...
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None: ...

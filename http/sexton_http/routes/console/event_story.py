@@ -11,7 +11,8 @@ from sexton_http.routes.transcripts import EntryKind, TranscriptItem
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import GateStatus
 
-UNKNOWN: Final = "what it was is in the transcript"
+UNKNOWN: Final = {"model": "a model", "name": "a call or step"}
+"""What is said of an entry whose data are too long for a list; the transcript has them."""
 
 
 class Step(NamedTuple):
@@ -123,7 +124,7 @@ def _lasting(entries: Iterable[TranscriptItem], kind: EntryKind) -> Iterable[Spa
 
 def _said(entry: TranscriptItem, field: str) -> str:
     data: Any = entry.data
-    return str(data.get(field, UNKNOWN)) if isinstance(data, dict) else UNKNOWN
+    return str(data.get(field, UNKNOWN[field])) if isinstance(data, dict) else UNKNOWN[field]
 
 
 def _moment(at: int, words: str) -> Span:

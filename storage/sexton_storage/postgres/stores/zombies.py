@@ -29,7 +29,7 @@ from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.grants import GrantStatus
 from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.tenants import PlanTier
-from sexton_storage.records.zombies import AgentStanding, AgentSummary, Zombie, ZombieStatus
+from sexton_storage.records.zombies import AgentStanding, AgentSummary, SeenAgent, Zombie, ZombieStatus
 from sexton_storage.rules import ACTIVE_CONFIG, CANCELLED_LABEL, KILLED_BY, SUPERSEDED_CONFIG
 from sexton_storage.streams import GateKey, cancelled_frame, closed_frame
 from sexton_storage.terms import CONFIGS_KEPT, KILL_FRAMES_MAX
@@ -53,6 +53,10 @@ SELECT {", ".join(_UNLESS_KNOWN.get(name, f"z.{name}") for name in Zombie.__stru
 _STANDING = """
 SELECT z.workspace_id, z.tenant_id, t.plan_tier, z.status
   FROM zombies z JOIN tenants t ON t.id = z.tenant_id WHERE z.id = $1
+"""
+_LOOK = """
+SELECT z.id, z.version, w.paused
+  FROM zombies z JOIN workspaces w ON w.id = z.workspace_id WHERE z.id = ANY($1)
 """
 # The whole configuration of an agent may be large, and a list shows its triggers.
 _SUMMARY = """
@@ -164,6 +168,9 @@ class PostgresZombies(PostgresStore):
             return {}
         query = "SELECT id, name FROM zombies WHERE id = ANY($1)"
         return {row[0]: row[1] for row in await self._rows(query, list(zombie_ids))}
+
+    async def look(self, zombie_ids: Collection[UUID]) -> Mapping[UUID, SeenAgent]:
+        return {row[0]: SeenAgent(row[1], row[2]) for row in await self._rows(_LOOK, list(zombie_ids))}
 
     async def load_config(self, config_version_id: UUID) -> ConfigVersion | None:
         query = f"SELECT {CONFIGS.columns()} FROM config_versions WHERE id = $1"
