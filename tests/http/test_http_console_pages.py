@@ -177,6 +177,31 @@ async def test_a_page_starts_no_work_in_a_paused_workspace(world: HttpWorld, vis
         assert (await visitor.post(settings, data=wrong)).status_code == 400
 
 
+async def test_agents_are_found_by_a_part_of_their_name_and_by_their_state(
+    world: HttpWorld, visitor: Visitor
+) -> None:
+    for name in ("deploy-doctor", "deploy-scribe", "night-watch"):
+        await world.install(name)
+    [stopped] = [
+        one["zombie_id"]
+        for one in (await world.get(f"{world.ws}/zombies")).json()["items"]
+        if one["name"] == "deploy-scribe"
+    ]
+    await world.call("PATCH", f"{world.ws}/zombies/{stopped}", json={"status": "stopped"})
+
+    async def found(**query: str) -> list[str]:
+        page = (await visitor.get(f"{home(world)}/agents", params=query)).text
+        return sorted(re.findall(r'/agents/[0-9a-f-]{36}">([a-z-]+)</a>', page))
+
+    part, glob = await found(name="doctor"), await found(name="deploy-*", status="")
+    by_state = await found(name="", status="stopped")
+    none = (await visitor.get(f"{home(world)}/agents?name=nobody")).text
+
+    assert (part, glob) == (["deploy-doctor"], ["deploy-doctor", "deploy-scribe"])
+    assert by_state == ["deploy-scribe"]
+    assert "No agent is like that." in none
+
+
 async def test_a_runner_is_revoked_for_good_once_its_host_was_typed(
     world: HttpWorld, visitor: Visitor
 ) -> None:

@@ -1,13 +1,14 @@
 """The pages of agents: the list, and one agent with what it does, costs, remembers and waits for."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from sexton_http.answers import Answer
 from sexton_http.bodies.grant_shapes import CredentialGrantPage, GrantPage
 from sexton_http.bodies.memories import MemoryList
+from sexton_http.bodies.shapes import Cursor, Query
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery
 from sexton_http.pages.console import Notice, console_operation, older_of, show_page
@@ -34,6 +35,7 @@ from sexton_http.routes.zombies import ZombieQuery, get_zombie, list_zombies
 from sexton_storage.records.configs import ConfigStatus
 from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.records.users import Role
+from sexton_storage.records.zombies import ZombieStatus
 
 HERE: Final = "agents"
 LATEST: Final = 10
@@ -54,12 +56,44 @@ class Allowed(NamedTuple):
     needed: str = f"This needs the role {Role.OPERATOR.value}"
 
 
+class AgentSearch(Query):
+    """What the form above the list sends; an empty field chooses nothing."""
+
+    name: Annotated[str, msgspec.Meta(max_length=126)] = ""
+    """A part of the name, or a glob."""
+    status: Literal["", "active", "paused", "stopped", "killed"] = ""
+    cursor: Cursor | None = None
+
+
 @console_operation(HERE, HERE, "Agents")
-async def show_agents(call: Call[NoBody, ZombieQuery], frame: Frame) -> Answer:
-    """Show the workspace's agents, newest first."""
-    page: ZombiePage = await act(call, frame.signed_in, list_zombies, query=call.query)
-    older = older_of(call, frame, HERE, page.next_cursor)
-    return show_page(call, frame, "agents", agents=page.items, total=page.total, older=older)
+async def show_agents(call: Call[NoBody, AgentSearch], frame: Frame) -> Answer:
+    """Show the workspace's agents, newest first; those of a name or state, where one is asked for."""
+    search = call.query
+    status = ZombieStatus(search.status) if search.status else None
+    query = ZombieQuery(status=status, name=glob_of(search.name), cursor=search.cursor)
+    page: ZombiePage = await act(call, frame.signed_in, list_zombies, query=query)
+    return show_page(
+        call,
+        frame,
+        "agents",
+        agents=page.items,
+        total=page.total,
+        search=search,
+        states=list(ZombieStatus),
+        older=older_of(call, frame, HERE, page.next_cursor),
+    )
+
+
+def glob_of(name: str) -> str | None:
+    """Find names that have this in them; what has an asterisk is a glob already.
+
+    >>> glob_of("doc"), glob_of("doc*"), glob_of(" ")
+    ('*doc*', 'doc*', None)
+    """
+    text = name.strip()
+    if not text:
+        return None
+    return text if "*" in text else f"*{text}*"
 
 
 @console_operation(HERE + "/{zombie_id}", HERE, "Agent")
