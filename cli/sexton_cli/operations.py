@@ -19,6 +19,7 @@ COMMAND_OF: Final[Mapping[str, str]] = {
     "list_workspace_events": "event list",
     "get_workspace_event": "event show",
     "explain_workspace_event": "event why",
+    "get_event_trace": "event trace",
     "show_workspace_files": "workspace-files show",
     "reset_workspace_files": "workspace-files reset",
     "get_workspace_transcript": "event transcript",

@@ -17,6 +17,7 @@ from sexton_actors.traces.context import AGENT, EVENT, LEASE, span_id
 from sexton_http.outbound import trace_export
 from sexton_http.outbound.trace_address import read_endpoint
 from sexton_http.outbound.trace_export import MOST_WAITING, TraceExporter, open_traces
+from sexton_http.routes import event_traces
 from sexton_storage.postgres import PostgresStorage
 from tests.fakes.collector import Collector, Misbehave, open_collector
 from tests.http.test_http_continuation import NOTE, report_of
@@ -123,8 +124,10 @@ async def test_a_trace_goes_from_the_senders_span_to_the_report_and_its_costs_ar
             await exporter._idle.wait()
             told = counted(world)
         shown = (await world.get(f"{world.ws}/events/{event_id}")).json()
+        drawn = (await world.get(f"{world.ws}/events/{event_id}/trace")).json()
         check_tree(collector, UUID(event_id), leases)
         check_costs(collector, shown)
+        check_answer(collector, drawn)
         assert (told["made"], told["sent"], "lost" in told) == (2, len(collector.spans), False)
 
         await check_exemplar(world)
@@ -231,6 +234,80 @@ def check_costs(got: Collector, shown: dict[str, Any]) -> None:
     assert costs == [85_000, 51_000]
     assert got.cost() == shown["charged_nanos"] == got.named("event").attributes["sexton.event.charged_nanos"]
     assert sum(lease["charged_nanos"] for lease in shown["leases"]) == got.cost()
+
+
+def check_answer(got: Collector, drawn: dict[str, Any]) -> None:
+    """The route tells what the collector got, in the order in which it can be drawn."""
+    told = {
+        one["span_id"]: (
+            one["parent_id"] or "",
+            one["name"],
+            one["began_at"],
+            one["cost_nanos"],
+            one["fault"],
+        )
+        for one in drawn["spans"]
+    }
+    places = {one["span_id"]: place for place, one in enumerate(drawn["spans"])}
+
+    assert told == {
+        one.span_id: (
+            one.parent_id or None,
+            one.name,
+            one.began_ns // 1_000_000,
+            one.attributes["sexton.cost.nanos"],
+            one.fault or None,
+        )
+        for one in got.spans
+    }
+    assert drawn["cost_nanos"] == drawn["charged_nanos"] == got.cost() > 0
+    assert (drawn["trace_id"], drawn["ended"], drawn["cut"]) == (TRACE, True, False)
+    assert drawn["spans"][0]["name"] == "event"
+    above = [places[one["parent_id"]] for one in drawn["spans"][1:]]
+    assert all(parent < place for place, parent in enumerate(above, 1))
+    assert SAYS not in repr(drawn)
+    assert PATH not in repr(drawn)
+
+
+async def test_a_trace_is_shown_while_its_event_goes_on_and_without_a_collector(world: HttpWorld) -> None:
+    _, token, lease = await world.working()
+    path = f"{world.ws}/events/{lease['event']['event_id']}/trace"
+    at = f"/v1/runners/me/leases/{lease['lease_id']}"
+    assert (await write(world, token, lease, *entries()[:4])).status_code == 202
+    assert (await world.post(f"{at}/renew", {**FIRST}, token)).status_code == 200
+
+    going = (await world.get(path)).json()
+    reported = await world.post("/v1/runners/me/reports", report_of(lease, **FIRST), token)
+    ended = (await world.get(path)).json()
+    elsewhere = await world.get(f"{world.ws}/events/{UUID(int=9)}/trace")
+
+    assert reported.status_code == 200
+    assert (going["status"], going["ended"], ended["ended"]) == ("running", False, True)
+    assert {"event", "lease", "chat large", "invoke_agent doctor"} <= {one["name"] for one in going["spans"]}
+    assert ended["cost_nanos"] == ended["charged_nanos"]
+    assert (elsewhere.status_code, elsewhere.json()["error_code"]) == (404, "UZ-EVENT-001")
+
+
+async def test_a_trace_with_too_many_spans_is_cut_and_its_sum_is_the_bill_all_the_same(
+    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue = Catalogue("2026-11-20", MODELS)
+    async with open_http_world_on(postgres_storage, catalogue=catalogue) as world:
+        await offer_models(world)
+        event_id, _ = await run_twice(world, SENT)
+        path = f"{world.ws}/events/{event_id}/trace"
+        whole = (await world.get(path)).json()
+        monkeypatch.setattr(event_traces, "MOST_SPANS", 4)
+        few = (await world.get(path)).json()
+        monkeypatch.setattr(event_traces, "MOST_SPANS", 2_000)
+        monkeypatch.setattr(event_traces, "MOST_READ_BYTES", 0)
+        unread = (await world.get(path)).json()
+
+    traces = (whole, few, unread)
+
+    assert [one["cut"] for one in traces] == [False, True, True]
+    assert len(whole["spans"]) > len(few["spans"]) > len(unread["spans"])
+    assert len({one["cost_nanos"] for one in traces} | {one["charged_nanos"] for one in traces}) == 1
 
 
 async def test_what_ends_without_a_run_is_traced_too_and_what_goes_on_is_linked(world: HttpWorld) -> None:

@@ -84,6 +84,7 @@ async def _runner(world: HttpWorld, zombie: dict[str, Any], token: str, lease: d
     said = {"number": 1, "kind": "output", "data": {"stream": "stdout", "text": "Disk 93 % full.\n"}}
     told = {"fencing_token": lease["fencing_token"], "entries": [said]}
     await world.post(f"{held}/transcript", told, token)
+    await world.get(f"{world.ws}/events/{lease['event']['event_id']}/trace")
     for path in (at(world, zombie), world.ws):
         await world.get(f"{path}/events/{lease['event']['event_id']}/transcript")
     await _workspace(world, token, held)

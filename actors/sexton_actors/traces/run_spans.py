@@ -15,7 +15,7 @@ from sexton_storage.records.leases import Lease
 from sexton_storage.records.transcripts import TranscriptEntry
 
 MOST_SPANS: Final = 2_000
-"""Spans of one attempt; its later calls are only counted, and their costs stay with the lease."""
+"""Spans of one attempt at most; later calls are only counted, and their costs stay with the lease."""
 MAX_TEXT: Final = 12_000
 """Characters that are kept of what a model reads and says between two answers."""
 
@@ -47,9 +47,17 @@ class RunSpans:
     """
 
     def __init__(
-        self, event: Event, lease: Lease, context: TraceContext, purse: Purse, mode: ContentMode
+        self,
+        event: Event,
+        lease: Lease,
+        context: TraceContext,
+        purse: Purse,
+        mode: ContentMode,
+        *,
+        most: int = MOST_SPANS,
     ) -> None:
         self._event, self._lease, self._context, self._purse, self._mode = event, lease, context, purse, mode
+        self._most = most
         self._parent = span_id(event.id, AGENT, lease.attempt)
         self._before = lease.granted_at
         """When the entry before was written."""
@@ -195,7 +203,7 @@ class RunSpans:
         )
 
     def _has_room(self) -> bool:
-        return self._count < MOST_SPANS
+        return self._count < self._most
 
     def _since(self, began: int, ended: int) -> int:
         return min(max(began, self._lease.granted_at), ended)

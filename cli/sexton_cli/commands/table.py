@@ -77,6 +77,9 @@ EVENT: Final[Verbs] = {
         "transcript:transcript", "Show what the attempts at the EVENT of this id said and did, in order."
     ),
     "frames": Entry("event_frames:frames", "Show the raw frames of the EVENT of this id, the oldest first."),
+    "trace": Entry(
+        "trace:trace", "Draw what the EVENT of this id did when, and what each part cost; checks the sum."
+    ),
 }
 WEBHOOK: Final[Verbs] = {
     "send": Entry(
@@ -294,6 +297,7 @@ SHORT_FORMS: Final[Mapping[str, tuple[str, str]]] = {
     "replay": ("event", "replay"),
     "cancel": ("event", "cancel"),
     "transcript": ("event", "transcript"),
+    "trace": ("event", "trace"),
     "trigger": ("webhook", "send"),
     "throughput": ("workspace", "throughput"),
     "queue": ("workspace", "queue"),

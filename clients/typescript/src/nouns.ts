@@ -32,6 +32,8 @@ export const events = (client: Calls) => ({
     untilEnded((wait_ms, each) => client.call("get_workspace_event", { event_id, wait_ms }, each), event_id, options),
   /** What keeps it from running, and what to do about it. */
   why: (event_id: string, options?: CallOptions) => client.call("explain_workspace_event", { event_id }, options),
+  /** Its spans, and what each of them has cost. */
+  trace: (event_id: string, options?: CallOptions) => client.call("get_event_trace", { event_id }, options),
   transcript: (event_id: string, query: Query<"get_workspace_transcript"> = {}, options?: CallOptions) =>
     client.list("get_workspace_transcript", { event_id, ...query }, options),
   replay: (event_id: string, body: BodyOf<"replay_workspace_event"> = {}, options?: CallOptions) =>

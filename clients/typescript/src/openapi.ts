@@ -2088,6 +2088,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/workspaces/{workspace_id}/events/{event_id}/trace": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the trace of an event: its waits, leases, runs, questions to models, calls of tools and gates. */
+        get: operations["get_event_trace"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/workspaces/{workspace_id}/events/{event_id}/transcript": {
         parameters: {
             query?: never;
@@ -4052,6 +4069,19 @@ export interface components {
         };
         /** @enum {unknown} */
         EventStatus: "agent_error" | "cancelled" | "dead_lettered" | "gate_blocked" | "processed" | "received" | "running" | "waiting_approval";
+        EventTrace: {
+            charged_nanos: number;
+            cost_nanos: number;
+            cut: boolean;
+            ended: boolean;
+            /** Format: uuid */
+            event_id: string;
+            /** Format: uuid */
+            request_id: string;
+            spans: components["schemas"]["SpanItem"][];
+            status: components["schemas"]["EventStatus"];
+            trace_id: string;
+        };
         EventWhy: {
             /** Format: uuid */
             event_id: string;
@@ -5928,6 +5958,23 @@ export interface components {
             event_id: string;
             sha256: string;
             size: number;
+        };
+        SpanItem: {
+            attributes: Record<string, unknown>;
+            began_at: number;
+            cost_nanos: number;
+            ended_at: number;
+            events: components["schemas"]["SpanMoment"][];
+            fault: string | null;
+            name: string;
+            parent_id: string | null;
+            span_id: string;
+        };
+        /** @description A renewal of a lease, or that it was taken back. */
+        SpanMoment: {
+            at: number;
+            attributes: Record<string, unknown>;
+            name: string;
         };
         Spend: {
             day_nanos: number;
@@ -9993,6 +10040,29 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Replayed"];
+                };
+            };
+        };
+    };
+    get_event_trace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                event_id: components["parameters"]["event_id"];
+                workspace_id: components["parameters"]["workspace_id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventTrace"];
                 };
             };
         };

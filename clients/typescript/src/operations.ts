@@ -71,6 +71,7 @@ export const OPERATIONS = {
   get_canary: { method: "GET", path: "/v1/workspaces/{workspace_id}/zombies/{zombie_id}/canary" },
   get_delivery: { method: "GET", path: "/v1/workspaces/{workspace_id}/webhook-deliveries/{delivery_id}" },
   get_erasure: { method: "GET", path: "/v1/workspaces/{workspace_id}/erasures/{erasure_id}" },
+  get_event_trace: { method: "GET", path: "/v1/workspaces/{workspace_id}/events/{event_id}/trace" },
   get_failure: { method: "GET", path: "/v1/workspaces/{workspace_id}/failures/{failure_id}" },
   get_harness_version: { method: "GET", path: "/v1/workspaces/{workspace_id}/harness/versions/{config_version_id}" },
   get_job: { method: "GET", path: "/v1/workspaces/{workspace_id}/jobs/{job_id}" },

@@ -15,31 +15,18 @@ import trio
 
 from sexton_actors.meters import Meters
 from sexton_actors.traces.context import context_of
-from sexton_actors.traces.costs import Purse
-from sexton_actors.traces.event_spans import (
-    Traced,
-    attempt_of,
-    attempt_spans,
-    event_span,
-    gate_span,
-    own_periods,
-    wait_span,
-)
-from sexton_actors.traces.run_spans import RunSpans
+from sexton_actors.traces.event_spans import Traced
+from sexton_actors.traces.span_reader import SpanReader
 from sexton_actors.traces.spans import Span
 from sexton_http.outbound.trace_address import TraceAddress
 from sexton_storage.background import in_background
 from sexton_storage.errors import StorageUnavailable
-from sexton_storage.records.insights import Attempt, EventHistory
-from sexton_storage.records.transcripts import EntryPlace, EntryQuery
 from sexton_storage.stores import Storage
 
 MOST_WAITING: Final = 2_048
 """Ends that may wait to be read; what comes then is left out of the traces."""
 MOST_AT_ONCE: Final = 512
 """Spans of one request."""
-PAGE: Final = 100
-PAGE_BYTES: Final = 1 << 20
 SEND_S: Final = 10.0
 """For one request with its answer."""
 READ_S: Final = 10.0
@@ -183,40 +170,9 @@ class TraceExporter:
             return None
         names = await storage.zombies.names([event.zombie_id])
         traced = Traced(event, names.get(event.zombie_id, ""), context, self._address.content)
-        history = await storage.insights.history(event.id)
-        spans = await self._attempt(traced, history, end.attempt)
-        if end.over:
-            resumed = event.resumes_event_id
-            spans += _whole(traced, history)
-            spans.append(event_span(traced, None if resumed is None else await storage.events.load(resumed)))
-        return spans
-
-    async def _attempt(self, traced: Traced, history: EventHistory, number: int | None) -> list[Span]:
-        leases = [attempt.lease for attempt in history.attempts]
-        place = next((place for place, lease in enumerate(leases) if lease.attempt == number), None)
-        if place is None:
-            return []
-        event, lease = traced.event, leases[place]
-        rows = own_periods(await self._storage.metering.list(event.tenant_id, event.id), lease)
-        purse = Purse(sum(row.charged_nanos for row in rows))
-        run = RunSpans(event, lease, traced.context, purse, traced.mode)
-        spans: list[Span] = []
-        after = EntryPlace(lease.attempt, 0)
-        while True:
-            query = EntryQuery(
-                attempt=lease.attempt, after=after, limit=PAGE, max_bytes=PAGE_BYTES, whole=True
-            )
-            entries = await self._storage.transcripts.read(event.zombie_id, event.id, query)
-            if not entries:
-                break
-            for entry in entries:
-                run.add(entry)
-            spans += run.take()
-            after = EntryPlace(lease.attempt, entries[-1].number)
-        since = _free_since(event.created_at, history.attempts[:place])
-        if since is not None:
-            spans.append(wait_span(traced, lease.attempt, since, lease.granted_at))
-        return [*spans, *attempt_spans(traced, lease, rows, run, purse)]
+        reader = SpanReader(storage, traced, await storage.insights.history(event.id))
+        spans = await reader.attempt(end.attempt)
+        return [*spans, *await reader.rest()] if end.over else spans
 
     async def _deliver(self, spans: Sequence[Span]) -> None:
         counts = self._meters.spans
@@ -270,19 +226,3 @@ class TraceExporter:
         if deadline.cancelled_caught and len(answer) < ANSWER_BYTES:
             return None, b""
         return status, bytes(answer[:ANSWER_BYTES])
-
-
-def _free_since(created_at: int, before: Sequence[Attempt]) -> int | None:
-    """Since when nobody has held the event; None: that of the attempt before is not known."""
-    return created_at if not before else before[-1].lease.ended_at
-
-
-def _whole(traced: Traced, history: EventHistory) -> list[Span]:
-    """What is told once an event is over: its gates, and the time after its last attempt."""
-    leases = [attempt.lease for attempt in history.attempts]
-    spans = [gate_span(traced, gate, attempt_of(gate, leases)) for gate in history.gates]
-    since, ended = _free_since(traced.event.created_at, history.attempts), traced.event.completed_at
-    if since is not None and ended is not None and ended > since:
-        last = leases[-1].attempt if leases else 0
-        spans.append(wait_span(traced, last + 1, since, ended))
-    return spans

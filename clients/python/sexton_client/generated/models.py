@@ -181,6 +181,7 @@ __all__ = [
     "EventLease",
     "EventLinks",
     "EventPage",
+    "EventTrace",
     "EventWhy",
     "FailurePage",
     "FailureView",
@@ -314,6 +315,8 @@ __all__ = [
     "SignInList",
     "SignInMade",
     "SnapshotView",
+    "SpanItem",
+    "SpanMoment",
     "Spend",
     "SupervisorState",
     "TagDepth",
@@ -2086,6 +2089,18 @@ class EventPage(Model, frozen=True, kw_only=True):
     request_id: str
 
 
+class EventTrace(Model, frozen=True, kw_only=True):
+    event_id: str
+    trace_id: str
+    status: EventStatus
+    ended: bool
+    charged_nanos: int
+    cost_nanos: int
+    cut: bool
+    spans: list[SpanItem]
+    request_id: str
+
+
 class EventWhy(Model, frozen=True, kw_only=True):
     event_id: str
     zombie_id: str
@@ -3309,6 +3324,26 @@ class SnapshotView(Model, frozen=True, kw_only=True):
     size: int
     event_id: str
     created_at: int
+
+
+class SpanItem(Model, frozen=True, kw_only=True):
+    span_id: str
+    parent_id: str | None
+    name: str
+    began_at: int
+    ended_at: int
+    cost_nanos: int
+    fault: str | None
+    attributes: dict[str, Any]
+    events: list[SpanMoment]
+
+
+class SpanMoment(Model, frozen=True, kw_only=True):
+    """A renewal of a lease, or that it was taken back."""
+
+    name: str
+    at: int
+    attributes: dict[str, Any]
 
 
 class Spend(Model, frozen=True, kw_only=True):

@@ -110,6 +110,7 @@ GET_DELIVERY = Operation(
     "get_delivery", "GET", "/v1/workspaces/{workspace_id}/webhook-deliveries/{delivery_id}"
 )
 GET_ERASURE = Operation("get_erasure", "GET", "/v1/workspaces/{workspace_id}/erasures/{erasure_id}")
+GET_EVENT_TRACE = Operation("get_event_trace", "GET", "/v1/workspaces/{workspace_id}/events/{event_id}/trace")
 GET_FAILURE = Operation("get_failure", "GET", "/v1/workspaces/{workspace_id}/failures/{failure_id}")
 GET_HARNESS_VERSION = Operation(
     "get_harness_version", "GET", "/v1/workspaces/{workspace_id}/harness/versions/{config_version_id}"

@@ -1509,6 +1509,18 @@ class Events(Resource):
             path={"workspace_id": workspace_id, "event_id": event_id},
         )
 
+    def trace(self, event_id: str, *, workspace_id: str | None = None) -> models.EventTrace:
+        """Show the trace of an event: its waits, leases, runs, questions to models, calls of tools and gates.
+
+        It says nothing of prompts, answers, arguments and results, and needs no collector. For an API key
+        or a user token, from the role viewer on.
+        """
+        return self._transport.call(
+            operations.GET_EVENT_TRACE,
+            models.EventTrace,
+            path={"workspace_id": workspace_id, "event_id": event_id},
+        )
+
     def transcript(
         self,
         event_id: str,
