@@ -16,6 +16,8 @@ _EXPIRE_LEASES: Final = """
 UPDATE leases SET expires_at = least(expires_at, sexton_now_ms() - 1), version = version + 1
  WHERE status IN ('active', 'cancelling')
 """
+# Their deadlines are earlier now, and whoever looks for them looks no sooner than this says.
+_LOOK_AT_ONCE: Final = "UPDATE live_leases SET look_at = least(look_at, sexton_now_ms() - 1)"
 
 
 class Connection(Protocol):
@@ -37,6 +39,7 @@ async def _outdate_runs(connection: Connection) -> None:
     """
     await connection.execute(_SKIP_TOKENS, TOKENS_SKIPPED)
     await connection.execute(_EXPIRE_LEASES)
+    await connection.execute(_LOOK_AT_ONCE)
 
 
 STEPS: Final[Sequence[Step]] = (_outdate_runs,)
