@@ -70,7 +70,7 @@ def test_an_event_is_drawn_with_its_cost_beside_the_bill(ran: Any) -> None:
     assert done.exit_code == 0, done.output
     assert DRAWN in done.stdout
     assert done.stdout.endswith(
-        "All spans together cost $0.000001 (1000 nanos), which is what the event was charged.\n"
+        "\n\nAll spans together cost $0.000001 (1000 nanos), which is what the event was charged.\n"
     )
 
 

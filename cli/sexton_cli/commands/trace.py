@@ -44,7 +44,8 @@ def trace(caller: Caller, *, event: str) -> None:
             {"trace": found["trace_id"], "status": found["status"], "began": moment(_first(spans))}
         )
         caller.output.table(COLUMNS, drawn(spans))
-        caller.output.say(f"\n{told(found)}")
+        caller.output.say("")
+        caller.output.say(told(found))
     if found["cut"]:
         caller.output.note("There were more spans than are shown.")
     elif found["ended"] and cost != charged:
