@@ -1,6 +1,7 @@
 """The operator's files of prices and plans: what may stand in them, and what is said of mistakes."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from sexton_cli.billing_file import load_terms, read_terms
 from sexton_cli.catalogue import load_catalogue, read_catalogue
 from sexton_cli.exits import StartupFault
 from sexton_storage.records.tenants import PlanTier
+from tests.house.survey import ROOT
 from tests.thorough import amount
 
 ROW = {
@@ -46,6 +48,23 @@ def test_the_file_of_the_data_folder_takes_its_place_and_a_named_one_before_that
 
     assert [model.id for model in load_catalogue(None, tmp_path).models] == ["mine"]
     assert load_catalogue(named, tmp_path).version == "2027-01-01"
+
+
+def blocks_of(page: str, kind: str) -> list[str]:
+    text = (ROOT / "docs" / "how-to" / f"{page}.md").read_text(encoding="utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_files_of_the_how_tos_are_taken_as_they_stand() -> None:
+    [prices] = blocks_of("set-prices-and-plans", "json")
+    [plans] = blocks_of("set-prices-and-plans", "toml")
+    [defaults] = blocks_of("watch-the-balance", "toml")
+    terms = read_terms(plans)
+
+    assert [model.id for model in read_catalogue(prices.encode()).models] == ["claude-sonnet-4-5"]
+    assert terms.plans[PlanTier.FREE].events_per_day == 500
+    assert terms.plans[PlanTier.FREE] != DEFAULT_PLANS[PlanTier.FREE]
+    assert read_terms(defaults) == DEFAULT_TERMS, "the page says of both numbers that they are the default"
 
 
 @pytest.mark.parametrize(
