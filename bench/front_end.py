@@ -10,7 +10,7 @@ import hmac
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
@@ -30,7 +30,7 @@ from sexton_http.app import create_app
 from sexton_http.wire.date_header import DateHeader
 from sexton_http.wire.hang_ups import HangUps
 from sexton_http.wire.http1 import Http1Connection
-from sexton_http.wire.transport import Ends
+from sexton_http.wire.transport import FRAME_BYTES, Ends
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.samples import SECRET
 
@@ -45,6 +45,7 @@ class Fed:
     """A transport that gives one request after the other, and keeps the last answer."""
 
     secure: ClassVar[bool] = False
+    piece_bytes: ClassVar[int] = FRAME_BYTES
 
     def __init__(self, make: Callable[[], bytes], end: socket.socket) -> None:
         """``end`` stands for the socket; nothing comes by it."""
@@ -64,6 +65,9 @@ class Fed:
     def send_now(self, data: bytes) -> bool:
         self.answer = data
         return True
+
+    def send_pieces_now(self, pieces: Sequence[bytes]) -> bool:
+        return self.send_now(b"".join(pieces))
 
     async def flush(self) -> None:
         raise AssertionError("nothing is left to send")

@@ -40,6 +40,13 @@ def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tup
             hosts.append(value)
         elif name == b"transfer-encoding":
             codings.append(value.strip().lower())
+    return judge(target, version, size=size, count=len(headers), hosts=hosts, codings=codings)
+
+
+def judge(
+    target: bytes, version: str, *, size: int, count: int, hosts: Sequence[bytes], codings: Sequence[bytes]
+) -> str:
+    """The same of a head that has been looked through: its size, headers, hosts and transfer codings."""
     if size > MAX_HEAD_BYTES:
         return f"the head is over {MAX_HEAD_BYTES} bytes"
     if version == "2" and len(hosts) != 1:
@@ -48,9 +55,9 @@ def check_head(method: bytes, target: bytes, version: str, headers: Sequence[tup
         return "one Host header is needed, in HTTP/1.1 or HTTP/1.0"
     if not all(map(is_host, hosts)):
         return "the Host header is to be a name or an address, and a port if need be"
-    if len(headers) > MAX_HEADERS or not target.isascii():
+    if count > MAX_HEADERS or not target.isascii():
         return f"the address is to be ASCII, and the headers {MAX_HEADERS} at most"
-    if codings and (codings != [b"chunked"] or version != "1.1"):
+    if codings and (tuple(codings) != (b"chunked",) or version != "1.1"):
         # Whoever took another coding for none would read past the end of the body.
         return "the only Transfer-Encoding is chunked, said once, in HTTP/1.1"
     return ""

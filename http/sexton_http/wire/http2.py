@@ -1,4 +1,4 @@
-"""HTTP/2 over a transport: one task reads, one waits for the kernel, and each request under way has one."""
+"""HTTP/2 over a transport: one task reads, one waits for the kernel, and each request that waits has one."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from typing import Final
 
 import ngh2
 import trio
-from ngh2 import ErrorCode
+from ngh2 import DataReceived, ErrorCode, RequestReceived, StreamClosed
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import App, Header
@@ -15,15 +15,20 @@ from sexton_http.wire.http2_calm import Calm
 from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
 from sexton_http.wire.http2_frames import FrameBorders
 from sexton_http.wire.http2_heads import read_head
-from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, last_words, open_session, take_turns
-from sexton_http.wire.http2_tasks import Workers, Writer
+from sexton_http.wire.http2_session import (
+    MAX_STREAMS,
+    PREFACE,
+    last_words,
+    more_pieces,
+    open_session,
+    take_turns,
+)
+from sexton_http.wire.http2_tasks import Workers, Writer, until_it_waits
 from sexton_http.wire.malformed import malformed
 from sexton_http.wire.transport import Ends, Transport
 
 MAX_REQUESTS: Final = 100_000
 """The bound of one connection, one after the other."""
-PIECE_BYTES: Final = 64 * 1024
-"""How much is given to the transport at once: no more is copied before the client takes it."""
 
 
 class Http2Connection:
@@ -31,6 +36,8 @@ class Http2Connection:
 
     Whatever is to be said is handed to ``session``, and sent at once while one request is under way. With
     several it waits for the next turn of the loop, so that answers that are ready together leave together.
+
+    The task that reads answers a request that is alone. Others are given to tasks of their own.
     """
 
     def __init__(
@@ -55,13 +62,24 @@ class Http2Connection:
         self._waiting: dict[int, Http2Exchange] = {}
         """The exchanges whose clients have not taken all that was sent."""
         self._writer = Writer(transport, self._lose)
+        self._nursery: trio.Nursery | None = None
         self._workers: Workers[Http2Exchange] | None = None
+        self._alone: Http2Exchange | None = None
+        """What has just come, if nothing else is under way."""
+        # The clock itself: trio.current_time looks it up by three calls.
+        self._now = trio.lowlevel.current_clock().current_time
         self._requests = 0
         self._borders = FrameBorders(len(PREFACE))
-        self._calm = Calm(trio.current_time())
-        self._scope = trio.CancelScope()
-        self._since = trio.current_time()
+        self._since = self._now()
         """When the connection was opened, or the last stream ended."""
+        self._calm = Calm(self._since)
+        self._unread = b""
+        self._scope = trio.CancelScope()
+        """Around the task that reads, as long as it reads."""
+        self._is_answering = False
+        """The task that reads answers a request, and has not waited in it."""
+        self._stopped = False
+        """Nothing more is to be read."""
         self._part_since: float | None = None
         """When something came that is not whole yet."""
         self._leaving = False
@@ -73,17 +91,12 @@ class Http2Connection:
 
     async def run(self, first: bytes = b"") -> None:
         """``first``: what was read before. Raises ExceptionGroup of whatever went wrong."""
-        self._ends = self._transport.ends()
-        async with trio.open_nursery() as nursery:
-            self._workers = Workers(nursery, self._serve)
-            nursery.start_soon(self._writer.run, self._pump)
+        self._ends, self._unread = self._transport.ends(), first
+        async with trio.open_nursery() as self._nursery:
+            self._workers = Workers(self._nursery, self._serve, self._read)
+            self._nursery.start_soon(self._writer.run, self._pump)
             self._writer.send(self._first)
-            with self._scope:
-                if first:
-                    self._take(first)
-                await self._read()
-            self._end()
-            nursery.cancel_scope.deadline = trio.current_time() + timeouts.GONE_S
+            await self._workers.run()
 
     # --- until when -----------------------------------------------------------------------------------------
 
@@ -102,11 +115,11 @@ class Http2Connection:
 
     def cut(self) -> None:
         """End the streams that are overdue; the connection, if none is or if it stands still as a whole."""
-        now = trio.current_time()
+        now = self._now()
         late = [exchange for exchange in self._open.values() if now >= _due(exchange)]
         if not late or self._over or self._writer.torn:
             self._leave(ErrorCode.NO_ERROR)
-            self._scope.cancel()
+            self._stop_reading()
         elif any(now >= exchange.write_due for exchange in late) and self.session.remote_window_size <= 0:
             self._leave(ErrorCode.ENHANCE_YOUR_CALM)
         else:
@@ -124,18 +137,44 @@ class Http2Connection:
     # --- reading --------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
-        while data := await self._transport.receive():
-            if not self._over:
-                self._take(data)
-            if self._over:
-                # Our end is sent. What the client has on the way is taken for a moment: see `due`.
-                while await self._transport.discard():
-                    pass
-                return
+        """Until nothing comes, or until another task reads."""
+        with self._scope:
+            while not self._stopped:
+                data, self._unread = self._unread or await self._transport.receive(), b""
+                if not data:
+                    break
+                if not self._over:
+                    self._take(data)
+                if self._over:
+                    # Our end is sent. What the client has on the way is taken for a moment: see `due`.
+                    while await self._transport.discard():
+                        pass
+                    break
+                exchange, self._alone = self._alone, None
+                if exchange is not None:
+                    self._is_answering = True
+                    if await until_it_waits(self._serve(exchange), self._read_on):
+                        return
+                    self._is_answering = False
+        self._end()
+        if self._nursery is not None:
+            self._nursery.cancel_scope.deadline = self._now() + timeouts.GONE_S
+
+    def _read_on(self) -> None:
+        """The request that the reading task answers has to wait: another task reads from now on."""
+        # What the first one still does is no reading: whoever stops that does not mean it.
+        self._is_answering, self._scope = False, trio.CancelScope()
+        if self._workers is not None:
+            self._workers.read_on()
+
+    def _stop_reading(self) -> None:
+        self._stopped = True
+        if not self._is_answering:
+            self._scope.cancel()
 
     def _take(self, data: bytes) -> None:
         """Understand what came; whatever is wrong with it ends the connection in order."""
-        now = trio.current_time()
+        now = self._now()
         session = self.session
         try:
             session.receive_data(data)
@@ -154,13 +193,13 @@ class Http2Connection:
         for event in events:
             if self._over:
                 return
-            if isinstance(event, ngh2.RequestReceived):
+            if isinstance(event, RequestReceived):
                 self._ask(event, now)
-            elif isinstance(event, ngh2.DataReceived):
+            elif isinstance(event, DataReceived):
                 beside -= len(event.data)
                 self._put(event)
             else:
-                self._note(event, now)
+                self._note(event)
         if self._over:
             return
         if not self._calm.received(now, beside):
@@ -168,7 +207,7 @@ class Http2Connection:
         elif session.want_write:
             self._pump()
 
-    def _ask(self, event: ngh2.RequestReceived, now: float) -> None:
+    def _ask(self, event: RequestReceived, now: float) -> None:
         stream_id = event.stream_id
         if self._leaving:
             self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
@@ -196,24 +235,29 @@ class Http2Connection:
             answer = malformed(self._app, head.fault)
             exchange.answer(answer.status, answer.headers, answer.body)
             self._handled(exchange)
+        elif len(self._open) == 1:
+            self._alone = exchange
         elif self._workers is not None:
+            if self._alone is not None:
+                self._workers.give(self._alone)
+                self._alone = None
             self._workers.give(exchange)
 
-    def _put(self, event: ngh2.DataReceived) -> None:
+    def _put(self, event: DataReceived) -> None:
         exchange = self._open.get(event.stream_id)
         if exchange is not None and not exchange.gone:
             exchange.put(event.data, last=event.end_stream)
         elif event.data:
             self.session.acknowledge_received_data(len(event.data), event.stream_id)
 
-    def _note(self, event: ngh2.Event, now: float) -> None:
-        if isinstance(event, ngh2.StreamClosed):
+    def _note(self, event: ngh2.Event) -> None:
+        if isinstance(event, StreamClosed):
             exchange = self._open.get(event.stream_id)
             if exchange is not None:
                 exchange.close()
                 self._forget(exchange)
         elif isinstance(event, ngh2.StreamReset):
-            self._count_reset(now)
+            self._count_reset(self._now())
         elif isinstance(event, ngh2.TrailersReceived):
             exchange = self._open.get(event.stream_id)
             if exchange is not None:
@@ -253,7 +297,7 @@ class Http2Connection:
     def _forget(self, exchange: Http2Exchange) -> None:
         self._waiting.pop(exchange.id, None)
         if exchange.handled and self._open.pop(exchange.id, None) is not None and not self._open:
-            self._since = trio.current_time()
+            self._since = self._now()
             self._leave_if_done()
 
     def _leave_if_done(self) -> None:
@@ -278,27 +322,33 @@ class Http2Connection:
         if self._over:
             return
         self._calm.wrote()
-        if exchange.write_due == math.inf:
-            exchange.write_due = trio.current_time() + timeouts.WRITE_S
-        self._waiting[exchange.id] = exchange
         if len(self._open) == 1:
             self._pump()
+            if exchange.gone or not (self._writer.torn or self.session.queued_body_size(exchange.id)):
+                return
         else:
             self._writer.wake()
+        if exchange.write_due == math.inf:
+            exchange.write_due = self._now() + timeouts.WRITE_S
+        self._waiting[exchange.id] = exchange
 
     def _pump(self) -> bool:
         """Give the transport what it takes of what may be sent, without waiting; whether more may come."""
-        session = self.session
-        while not (self._writer.torn or self._over):
-            data = session.data_to_send(PIECE_BYTES)
-            if not data:
+        session, writer, size = self.session, self._writer, self._transport.piece_bytes
+        while not (writer.torn or self._over):
+            data = session.data_to_send(size)
+            if len(data) < size:
+                if data:
+                    writer.send(data)
                 break
-            self._writer.send(data)
+            more = more_pieces(session, size)
+            writer.send_pieces((data, *more))
+            if len(more[-1]) < size:
+                break
         if self._over:
             return False
-        now = trio.current_time()
         for event in session.events():
-            self._note(event, now)
+            self._note(event)
         if self._waiting and not self._over:
             self._look_who_waits()
         return not self._over
@@ -344,14 +394,14 @@ class Http2Connection:
         """Send our end, and leave the reader to take what is on the way: a reset would destroy the rest."""
         if self._over:
             return
-        self._linger_until = trio.current_time() + timeouts.LINGER_S
+        self._linger_until = self._now() + timeouts.LINGER_S
         self._end()
         self._writer.finish()
 
     def _lose(self) -> None:
         """Nothing can be sent any more."""
         self._end()
-        self._scope.cancel()
+        self._stop_reading()
 
     def _end(self) -> None:
         """No stream goes on."""

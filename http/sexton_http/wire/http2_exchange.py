@@ -2,14 +2,16 @@
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeVar
 
 import ngh2
 import structlog
 import trio
 
+from sexton_http.answers import Answer
 from sexton_http.wire import timeouts
-from sexton_http.wire.asgi import RESERVED, App, Header, Message
+from sexton_http.wire.asgi import RESERVED, WHOLE_ANSWER, WHOLE_BODY, App, Header, Message
 from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
 from sexton_http.wire.http2_heads import Head
@@ -22,10 +24,13 @@ AHEAD_BYTES: Final = 16 * 1024
 """A handler goes on while this much of its answer waits for the client."""
 
 _BODILESS: Final = frozenset({204, 304})
+_STATUS: Final = {status.value: (b":status", b"%d" % status.value) for status in HTTPStatus}
 _OF_HTTP1: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )
 """Headers that a message of HTTP/2 may not have."""
+_TELLING: Final = _OF_HTTP1 | {b"content-length", b"set-cookie"}
+"""Headers that are not merely passed on."""
 _DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 _CONTINUE: Final = ((b":status", b"100"),)
 
@@ -51,6 +56,7 @@ class Http2Exchange:
 
     __slots__ = (
         "_arrived",
+        "_begun",
         "_chunks",
         "_discarding",
         "_drained",
@@ -89,6 +95,8 @@ class Http2Exchange:
         self.write_due = math.inf
         """When the client must have taken what waits for it."""
         self._chunks: list[bytes] = []
+        self._begun = False
+        """A part of the body was handed on."""
         self._discarding = False
         self._taken_end = False
         self._thrown = 0
@@ -125,6 +133,8 @@ class Http2Exchange:
             "server": ends[1],
             "state": {},
             "extensions": extensions,
+            WHOLE_BODY: self.take_whole,
+            WHOLE_ANSWER: self.send_whole,
         }
         refused = None if self._line.reserved else self._line.refuse(scope)
         if refused is not None:
@@ -172,7 +182,7 @@ class Http2Exchange:
                 body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
                 self._chunks.clear()
                 self._line.consumed(self, len(body))
-                self._taken_end = self.complete
+                self._begun, self._taken_end = True, self.complete
                 return {"type": "http.request", "body": body, "more_body": not self.complete}
             if self.complete and not self._taken_end:
                 self._taken_end = True
@@ -182,6 +192,17 @@ class Http2Exchange:
             if self._head.awaits_go and not self.complete and not self.started:
                 self._go_on()
             await self._arrival()
+
+    def take_whole(self) -> bytes | None:
+        """The body, if all of it is here and nothing of it was handed on; then it is taken."""
+        if not self.complete or self._begun or self._taken_end or self._discarding:
+            return None
+        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks.clear()
+        self._taken_end = True
+        if body:
+            self._line.consumed(self, len(body))
+        return body
 
     def _go_on(self) -> None:
         """Ask once for a body that is held back until it is wanted."""
@@ -232,6 +253,18 @@ class Http2Exchange:
         elif not self.ended:
             await self._body(message.get("body", b""), more=message.get("more_body", False))
 
+    async def send_whole(self, answer: Answer) -> None:
+        """Head and body at once, as nearly all answers are; the same as two messages of ASGI."""
+        if not self.complete:
+            await self.settle()
+        status, body = answer.status, answer.body
+        if status in _BODILESS:
+            self._start(status, answer.headers)
+            await self._body(b"", more=False)
+        else:
+            self._start(status, (*answer.headers, (b"content-length", b"%d" % len(body))))
+            await self._body(body, more=False)
+
     def answer(self, status: int, headers: Sequence[Header], body: bytes) -> None:
         """Say all at once, without the app."""
         if not self.gone:
@@ -241,18 +274,19 @@ class Http2Exchange:
     def _start(self, status: int, headers: Sequence[Header]) -> None:
         if self.started:
             raise RuntimeError("an answer begins once")
-        fields: list[Header] = [(b":status", b"%d" % status), *self._line.date()]
-        for name, value in headers:
-            if b"\n" in value or b"\r" in value or b"\0" in value:
-                raise ValueError("a header has a line end in it")
-            if name == b"content-length":
-                self._left_to_send = int(value)
+        told = b"".join([value for _, value in headers])
+        if b"\n" in told or b"\r" in told or b"\0" in told:
+            raise ValueError("a header has a line end in it")
+        fields: list[Header] = [_STATUS.get(status) or (b":status", b"%d" % status), *self._line.date()]
+        for field in headers:
+            name = field[0]
+            if name not in _TELLING:
+                fields.append(field)
+            elif name == b"content-length":
+                self._left_to_send = int(field[1])
+                fields.append(field)
             elif name == b"set-cookie":
-                fields.append(ngh2.NeverIndexedHeader(name, value))
-                continue
-            elif name in _OF_HTTP1:
-                continue
-            fields.append((name, value))
+                fields.append(ngh2.NeverIndexedHeader(*field))
         if status in _BODILESS or self._head.method == "HEAD":
             self._left_to_send = 0
         self._held = fields

@@ -1,9 +1,13 @@
 """Follows where the frames of HTTP/2 begin and end, to see whether a client leaves one unfinished."""
 
+import struct
 from typing import Final
 
 _HEAD: Final = 9
 _HEADERS, _CONTINUATION, _END_HEADERS = 1, 9, 4
+_begin: Final = struct.Struct(">IB").unpack_from
+"""The length of a frame in three bytes, its kind, its flags."""
+_OF_HEADS: Final = frozenset({_HEADERS, _CONTINUATION})
 
 
 class FrameBorders:
@@ -30,7 +34,18 @@ class FrameBorders:
     def feed(self, data: bytes) -> bool:
         """Whether nothing is unfinished after these bytes."""
         at, size = 0, len(data)
-        self.passed = False
+        if not (self._left or self._head or self._in_block):
+            # What comes is nearly always whole frames.
+            while size - at >= _HEAD:
+                length_and_kind, flags = _begin(data, at)
+                end = at + _HEAD + (length_and_kind >> 8)
+                if end > size or not (flags & _END_HEADERS or length_and_kind & 255 not in _OF_HEADS):
+                    break
+                at = end
+            if at == size:
+                self.passed = True
+                return True
+        self.passed = at > 0
         while at < size:
             if self._left:
                 taken = min(self._left, size - at)
@@ -42,7 +57,7 @@ class FrameBorders:
                 self._head += part
                 if len(self._head) == _HEAD:
                     self._left = int.from_bytes(self._head[:3], "big")
-                    if self._head[3] in {_HEADERS, _CONTINUATION}:
+                    if self._head[3] in _OF_HEADS:
                         self._in_block = not self._head[4] & _END_HEADERS
                     self._head = b""
             if not (self._left or self._head or self._in_block):

@@ -1,13 +1,17 @@
 """Reads the fields of an HTTP/2 request as the head of one of HTTP/1.1, and judges it by the same rules."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from http import HTTPMethod
+from itertools import chain
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from sexton_http.wire.asgi import Header
-from sexton_http.wire.heads import check_head
+from sexton_http.wire.heads import judge
 
+_PSEUDO: Final = (b":method", b":scheme", b":authority", b":path")
+_LINE_BYTES, _HEADER_BYTES = 12, 4
+"""What HTTP/1.1 would write between them."""
 _METHODS: Final = {method.value.encode(): method.value for method in HTTPMethod}
 
 
@@ -18,7 +22,7 @@ class Head(NamedTuple):
     target: bytes
     headers: list[Header]
     size: int
-    """The bytes of all its fields, names included."""
+    """The bytes of its headers, method and address."""
     declared: int
     """How long it says that its body is, if it does."""
     awaits_go: bool
@@ -32,7 +36,7 @@ class Head(NamedTuple):
         return unquote(raw) if "%" in raw else raw
 
 
-def read_head(fields: Iterable[Header]) -> Head:
+def read_head(fields: Sequence[Header]) -> Head:
     """What libnghttp2 leaves to its users is looked at here; it has refused fields that HTTP/2 forbids.
 
     >>> head = read_head([(b":method", b"GET"), (b":path", b"/a"), (b":authority", b"x")])
@@ -41,33 +45,44 @@ def read_head(fields: Iterable[Header]) -> Head:
     >>> read_head([(b":method", b"FOO"), (b":path", b"/a"), (b":authority", b"x")]).fault
     'there is no such method'
     """
-    method, target, authority = b"", b"", b""
-    headers: list[Header] = [(b"host", b"")]
-    size, declared, awaits_go, named = 0, 0, False, False
-    for name, value in fields:
-        size += len(name) + len(value)
-        if not name.startswith(b":"):
-            if name == b"host":
-                # Where both are sent they say the same, or nobody knows which is meant.
-                if named or (authority and value != authority):
-                    headers.append((name, value))
-                authority, named = authority or value, True
-                continue
-            if name == b"content-length":
-                declared = int(value) if value.isdigit() else 0
-            elif name == b"expect":
-                awaits_go = value.lower() == b"100-continue"
-            headers.append((name, value))
-        elif name == b":method":
-            method = value
-        elif name == b":path":
-            target = value
-        elif name == b":authority":
-            authority = value
-    headers[0] = (b"host", authority)
+    told = dict(fields)
+    method, target = told.get(b":method", b""), told.get(b":path", b"")
+    authority = told.get(b":authority", b"")
+    # libnghttp2 takes these only before all others, and each of them once.
+    begin = sum(map(told.__contains__, _PSEUDO))
+    if b"host" in told:
+        headers = _with_hosts(authority, fields[begin:])
+        hosts = [value for name, value in headers if name == b"host"]
+    else:
+        headers, hosts = [(b"host", authority), *fields[begin:]], [authority]
+    size = sum(map(len, chain.from_iterable(headers))) + len(method) + len(target)
+    length = told.get(b"content-length", b"")
     spelled = _METHODS.get(method, "")
     fault = "" if spelled else "there is no such method"
     if not fault and not (target.startswith(b"/") or (target == b"*" and method == b"OPTIONS")):
         fault = "the address is to begin with a slash"
-    fault = fault or check_head(method, target, "2", headers)
+    if not fault:
+        in_all = size + _LINE_BYTES + _HEADER_BYTES * len(headers)
+        codings = (told[b"transfer-encoding"],) if b"transfer-encoding" in told else ()
+        fault = judge(target, "2", size=in_all, count=len(headers), hosts=hosts, codings=codings)
+    declared = int(length) if length.isdigit() else 0
+    awaits_go = b"expect" in told and told[b"expect"].lower() == b"100-continue"
     return Head(spelled, target, headers, size, declared, awaits_go, fault)
+
+
+def _with_hosts(authority: bytes, fields: Sequence[Header]) -> list[Header]:
+    """The headers with one Host; more where they differ, so that the head is refused.
+
+    >>> _with_hosts(b"x", [(b"host", b"x"), (b"a", b"1")])
+    [(b'host', b'x'), (b'a', b'1')]
+    >>> _with_hosts(b"x", [(b"host", b"y")])
+    [(b'host', b'x'), (b'host', b'y')]
+    >>> _with_hosts(b"", [(b"host", b"y"), (b"host", b"y")])
+    [(b'host', b'y'), (b'host', b'y')]
+    """
+    hosts = [value for name, value in fields if name == b"host"]
+    rest = [field for field in fields if field[0] != b"host"]
+    # Where both are sent they say the same, or nobody knows which is meant.
+    kept = authority or hosts[0]
+    more = hosts[1:] if hosts[0] == kept else hosts
+    return [(b"host", kept), *((b"host", value) for value in more), *rest]

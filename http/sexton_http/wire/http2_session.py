@@ -15,6 +15,8 @@ STREAM_WINDOW_BYTES: Final = 64 * 1024
 """How much of a body a client may send before somebody reads it."""
 CONNECTION_WINDOW_BYTES: Final = 256 * 1024
 """The same of all bodies of a connection together."""
+AT_ONCE_BYTES: Final = 256 * 1024
+"""About how much is given to the transport at once: no more is copied before the client takes it."""
 
 _CONFIGURATION: Final = Configuration(
     auto_window_update=False,
@@ -62,6 +64,16 @@ def announce(frame: bytes, setting: int, value: int) -> bytes:
 def take_turns(session: Connection, stream_id: int) -> None:
     """Send this stream's body frame by frame in turn with the others', whatever the client would like."""
     session.set_stream_priority(stream_id, _TAKE_TURNS, ignore_client_signal=True)
+
+
+def more_pieces(session: Connection, size: int) -> list[bytes]:
+    """What is to be sent after a first piece of this size; after one that is shorter there is no more."""
+    pieces: list[bytes] = []
+    for _ in range(AT_ONCE_BYTES // size - 1):
+        pieces.append(session.data_to_send(size))
+        if len(pieces[-1]) < size:
+            break
+    return pieces
 
 
 def last_words(code: ErrorCode) -> bytes:

@@ -1,8 +1,10 @@
-"""The tasks of an HTTP/2 connection: those that answer, and the one that waits for the kernel."""
+"""The tasks of an HTTP/2 connection: those that read and answer, and the one that waits for the kernel."""
 
+import types
 from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Final, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from functools import partial
+from typing import Any, Final, Generic, TypeVar
 
 import trio
 
@@ -15,23 +17,58 @@ MAX_RESTING: Final = 16
 """At most this number of tasks of a connection wait for its next requests: to wake one is cheap."""
 
 
-class Workers(Generic[T]):
-    """Each does one job at a time, and waits a while for the next."""
+@types.coroutine
+def until_it_waits(
+    work: Coroutine[Any, Any, None], when_it_waits: Callable[[], None]
+) -> Generator[Any, Any, bool]:
+    """Run ``work`` in this task, and call ``when_it_waits`` before its first wait. Whether it has waited."""
+    try:
+        wait = work.send(None)
+    except StopIteration:
+        return False
+    when_it_waits()
+    while True:
+        try:
+            go_on = partial(work.send, (yield wait))
+        except BaseException as fault:  # noqa: BLE001 - whatever it is, it is for whoever waits
+            go_on = partial(work.throw, fault)
+        try:
+            wait = go_on()
+        except StopIteration:
+            return True
 
-    def __init__(self, nursery: trio.Nursery, do: Callable[[T], Awaitable[None]]) -> None:
+
+class Workers(Generic[T]):
+    """Tasks of which one reads; each of the others does one job at a time, and waits a while for the next.
+
+    The one that reads may do a job itself. Should it have to wait in that, it calls ``read_on``, and another
+    reads in its place. So a job that waits for nothing costs no switch from one task to another.
+    """
+
+    __slots__ = ("_do", "_ended", "_jobs", "_nursery", "_read", "_resting")
+
+    def __init__(
+        self, nursery: trio.Nursery, do: Callable[[T], Awaitable[None]], read: Callable[[], Awaitable[None]]
+    ) -> None:
+        """``read`` returns when nothing more is to be read, or when another task reads."""
         self._nursery = nursery
         self._do = do
-        self._jobs: deque[T] = deque()
-        """What a task was woken for; whichever comes first takes it."""
+        self._read = read
+        self._jobs: deque[T | None] = deque()
+        """What a task was woken for, None being to read; whichever comes first takes it."""
         self._resting: list[trio.lowlevel.Task] = []
         self._ended = False
 
+    async def run(self) -> None:
+        """Read, in the task that calls this; afterwards it is one of them."""
+        await self._work(None)
+
     def give(self, job: T) -> None:
-        if self._resting:
-            self._jobs.append(job)
-            trio.lowlevel.reschedule(self._resting.pop())
-        else:
-            self._nursery.start_soon(self._work, job)
+        self._hand(job)
+
+    def read_on(self) -> None:
+        """Have another task read."""
+        self._hand(None)
 
     def end(self) -> None:
         """Let those go that wait."""
@@ -40,10 +77,19 @@ class Workers(Generic[T]):
             trio.lowlevel.reschedule(task)
         self._resting.clear()
 
-    async def _work(self, job: T) -> None:
-        await self._do(job)
-        while self._jobs or await self._rest():
-            await self._do(self._jobs.popleft())
+    def _hand(self, job: T | None) -> None:
+        if self._resting:
+            self._jobs.append(job)
+            trio.lowlevel.reschedule(self._resting.pop())
+        else:
+            self._nursery.start_soon(self._work, job)
+
+    async def _work(self, job: T | None) -> None:
+        while True:
+            await (self._read() if job is None else self._do(job))
+            if not (self._jobs or await self._rest()):
+                return
+            job = self._jobs.popleft()
 
     async def _rest(self) -> bool:
         """Whether there is another job; not so when another task has taken it."""
@@ -64,6 +110,8 @@ class Workers(Generic[T]):
 class Writer:
     """Gives the transport what it takes at once; what it does not, one task waits for."""
 
+    __slots__ = ("_finished", "_has_work", "_task", "_transport", "_when_lost", "lost", "torn")
+
     def __init__(self, transport: Transport, when_lost: Callable[[], None]) -> None:
         """``when_lost`` is called when nothing can be sent any more."""
         self._transport = transport
@@ -80,6 +128,15 @@ class Writer:
         """Not while ``torn``."""
         try:
             self.torn = not self._transport.send_now(data)
+        except OSError:
+            self._lose()
+        if self.torn:
+            self.wake()
+
+    def send_pieces(self, pieces: Sequence[bytes]) -> None:
+        """All of them in one write. Not while ``torn``."""
+        try:
+            self.torn = not self._transport.send_pieces_now(pieces)
         except OSError:
             self._lose()
         if self.torn:

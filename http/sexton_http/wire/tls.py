@@ -1,6 +1,7 @@
 """TLS: its files, its settings, and a transport over it."""
 
 import ssl
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,7 @@ class TlsTransport:
     __slots__ = ("_incoming", "_outgoing", "_plain", "_sealed", "_socket", "_stream", "_tls", "_torn")
 
     secure: ClassVar[bool] = True
+    piece_bytes: ClassVar[int] = PIECE_BYTES
 
     def __init__(self, stream: trio.SocketStream, context: ssl.SSLContext) -> None:
         self._stream = stream
@@ -103,6 +105,9 @@ class TlsTransport:
                 return self._tls.selected_alpn_protocol()
 
     async def receive(self) -> bytes:
+        if self._incoming.pending:
+            # What is here already comes without a wait: other connections have their turn before it.
+            await trio.lowlevel.checkpoint()
         while True:
             try:
                 # One record at a time. All of what came is decrypted before the socket is asked for more.
@@ -125,6 +130,13 @@ class TlsTransport:
         for start in range(0, len(data), PIECE_BYTES):
             if not self._seal_and_write(data[start : start + PIECE_BYTES]):
                 self._plain = data[start + PIECE_BYTES :]
+                return False
+        return True
+
+    def send_pieces_now(self, pieces: Sequence[bytes]) -> bool:
+        for number, piece in enumerate(pieces, 1):
+            if not self.send_now(piece):
+                self._plain = b"".join((self._plain, *pieces[number:]))
                 return False
         return True
 

@@ -2,11 +2,14 @@
 
 import os
 import socket
+from collections.abc import Sequence
 from typing import ClassVar, Final, Protocol
 
 import trio
 
 RECEIVE_BYTES: Final = 64 * 1024
+FRAME_BYTES: Final = 16 * 1024 + 9
+"""The largest frame of HTTP/2 that nobody has to ask for. A buffer of several would be copied as it grows."""
 
 End = tuple[str, int]
 Ends = tuple[End, End]
@@ -17,6 +20,8 @@ class Transport(Protocol):
     """Bytes in both directions, in order. At most one task reads at a time, and at most one writes."""
 
     secure: ClassVar[bool]
+    piece_bytes: ClassVar[int]
+    """A large answer is best given to it in pieces of this size."""
 
     @property
     def descriptor(self) -> int:
@@ -36,6 +41,10 @@ class Transport(Protocol):
 
         Raises OSError.
         """
+        ...
+
+    def send_pieces_now(self, pieces: Sequence[bytes]) -> bool:
+        """The same of several, in this order; a few dozen at most."""
         ...
 
     async def flush(self) -> None:
@@ -64,6 +73,7 @@ class PlainTransport:
     __slots__ = ("_fresh", "_rest", "_socket", "_stream")
 
     secure: ClassVar[bool] = False
+    piece_bytes: ClassVar[int] = FRAME_BYTES
 
     def __init__(self, stream: trio.SocketStream) -> None:
         self._stream = stream
@@ -92,6 +102,13 @@ class PlainTransport:
         if taken == len(data):
             return True
         self._rest = data[taken:]
+        return False
+
+    def send_pieces_now(self, pieces: Sequence[bytes]) -> bool:
+        taken = write_pieces_now(self._socket, pieces)
+        if taken == sum(map(len, pieces)):
+            return True
+        self._rest = b"".join(pieces)[taken:]
         return False
 
     async def flush(self) -> None:
@@ -142,5 +159,13 @@ def write_now(sock: trio.socket.SocketType, data: bytes) -> int:
     # An answer nearly always fits. `os.write` on the descriptor costs no checkpoint, where `sock.send` would.
     try:
         return os.write(sock.fileno(), data)
+    except BlockingIOError:
+        return 0
+
+
+def write_pieces_now(sock: trio.socket.SocketType, pieces: Sequence[bytes]) -> int:
+    """The same of several, one after the other. Raises OSError."""
+    try:
+        return os.writev(sock.fileno(), pieces)
     except BlockingIOError:
         return 0
