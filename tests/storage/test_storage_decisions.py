@@ -64,7 +64,7 @@ def test_a_rule_and_its_statement_decide_alike(twins: Twins, kind: str) -> None:
     [
         ("claim", "attempts = e.attempts + 1", "attempts = e.attempts + 2"),
         ("claim", "least(f.began + f.term_ms,", "greatest(f.began + f.term_ms,"),
-        ("claim", "greatest(v.now, p.ended_at)", "v.now"),
+        ("claim", "SELECT p.ended_at FROM leases p", "SELECT v.now FROM leases p"),
         ("claim", "e.trial_id IS DISTINCT FROM v.asked_trial_id", "false"),
         ("append", "k.seen_at > v.event_created_at", "k.seen_at >= v.event_created_at"),
         ("append alone", "k.seen_at > v.event_created_at", "k.seen_at >= v.event_created_at"),

@@ -38,7 +38,7 @@ def test_histories_are_decided_alike(twins: Twins) -> None:
 def test_a_statement_that_deviates_is_found_and_cut_down(twins: Twins) -> None:
     words = twins.reword("attempts = e.attempts + 1", "attempts = e.attempts + 2")
 
-    found = first_difference(twins, 1, 2_000)
+    found = first_difference(twins, 5, 2_000)
 
     assert words.put, "the statement does not say this any more: word another deviation"
     assert found is not None

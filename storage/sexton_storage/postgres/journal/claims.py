@@ -83,7 +83,9 @@ _CLAIM = f"""
 WITH v AS (
     SELECT * FROM {_COLUMNS.numbered_rows}
 ), o AS (
-    SELECT v.*, e.id AS event_id, h.fence + 1 AS token, greatest(v.now, p.ended_at) AS began,
+    SELECT v.*, e.id AS event_id, h.fence + 1 AS token,
+           greatest(v.now, (SELECT p.ended_at FROM leases p
+                             WHERE p.zombie_id = h.zombie_id AND p.fencing_token = h.fence)) AS began,
            e.asked_version AS wanted_version, e.trial_id AS wanted_trial_id,
            CASE WHEN h.zombie_id IS NULL THEN 'gone'
                 WHEN a.version <> v.agent_version THEN '{CHANGED}'
@@ -101,7 +103,6 @@ WITH v AS (
                 ELSE 'claimed' END AS found
       FROM v
       LEFT JOIN agent_heads h ON h.zombie_id = v.zombie_id
-      LEFT JOIN leases p ON p.zombie_id = h.zombie_id AND p.fencing_token = h.fence
       LEFT JOIN zombies a ON a.id = v.zombie_id
       LEFT JOIN runners k ON k.id = v.runner_id
       LEFT JOIN workspaces w ON w.id = h.workspace_id
