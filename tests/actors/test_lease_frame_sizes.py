@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given, strategies as st
 from trio.testing import MockClock
 
@@ -88,3 +89,35 @@ async def test_a_runners_long_text_is_kept_in_several_frames(
     shown = [one for one in world.frames(zombie_id) if one.kind == "chunk"]
     assert [len(one.data["text"]) for one in shown] == [TEXT_BYTES // 2, TEXT_BYTES // 2]
     assert "".join(one.data["text"] for one in shown) == text
+
+
+@pytest.mark.parametrize(("more", "is_whole"), [(0, True), (1, False)])
+def test_what_has_sixty_four_kilobytes_is_whole(more: int, is_whole: bool) -> None:
+    data = {"a": "x" * (65_536 - len(to_json({"a": ""})) + more)}
+    [other] = bounded([NewFrame(IT, IT, "tool_call_progress", 7, data)])
+    texts = bounded([frame("chunk", text="x" * (65_536 + more))])
+
+    assert (other.data == data) is is_whole
+    assert is_whole or other.data == {"truncated": True, "bytes": 65_537}
+    assert [len(one.data["text"]) for one in texts] == ([65_536] if is_whole else [65_536, 1])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("name", "elapsed_ms", "ms", "ok"),
+        *("host", "port", "verdict", "why", "bytes_in", "bytes_out"),
+    ],
+)
+def test_what_a_kind_has_to_have_stays_and_is_cut(name: str) -> None:
+    [small] = bounded([NewFrame(IT, IT, "connection", 7, {name: "x" * 1_025, "big": "y" * 70_000})])
+
+    assert small.data[name] == "x" * 1_024
+    assert set(small.data) == {name, "truncated", "bytes"}
+
+
+def test_half_a_surrogate_pair_is_cut_like_any_character() -> None:
+    text = "\ud800" * 30_000
+    cut = bounded([frame("chunk", text=text)])
+
+    assert "".join(one.data["text"] for one in cut) == text

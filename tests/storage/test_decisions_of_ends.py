@@ -185,6 +185,21 @@ def test_a_run_is_scored_once_and_a_shadow_run_never(
     assert head.streak == (2 if lease else 3)
 
 
+@pytest.mark.parametrize("status", list(GateStatus))
+def test_a_gate_that_was_not_approved_counts_in_the_score(status: GateStatus) -> None:
+    decided = ends.end(replace(ROWS, gates=[replace(GATE, status=status)]), REPORT)
+    [score] = [row for row in decided.rows if isinstance(row, Score)]
+
+    assert score.denied_gates == (status not in {GateStatus.PENDING, GateStatus.APPROVED})
+
+
+@pytest.mark.parametrize("status", list(EventStatus))
+def test_a_failure_ends_a_streak(status: EventStatus) -> None:
+    failed = status in {EventStatus.AGENT_ERROR, EventStatus.DEAD_LETTERED}
+
+    assert ends.streak_after(4, status) == (5 if status is EventStatus.PROCESSED else 0 if failed else 4)
+
+
 def test_what_was_heard_before_or_was_not_rejected_is_not_heard_again() -> None:
     heard = replace(REJECTED, heard_at=5)
     pending = replace(REJECTED, status=ProposalStatus.PENDING)
@@ -394,7 +409,7 @@ def test_a_run_is_marked_once_and_what_is_over_stays() -> None:
 
 def test_a_killed_agent_leaves_nothing_open() -> None:
     follow_up = FollowUp(OTHER, AGENT, EVENT, "c", "m", 5, 1)
-    fired = replace(follow_up, status=FollowUpStatus.FIRED)
+    fired = replace(follow_up, id=PLACE, status=FollowUpStatus.FIRED)
     rows = KillRows(
         AGENT,
         [EventRow(RECEIVED), EventRow(RUNNING), EventRow(ENDED)],

@@ -97,6 +97,8 @@ def test_the_value_goes_and_all_else_stays_as_it_was_written() -> None:
     assert without_json(ANN, '["a\tann@example.org"]') == '["a\\t[erased]"]'
     assert without_json(ANN, '["\\q", "ann@example.org"]') == '["\\q", "[erased]"]'
     assert without_text(needle_of("e", "a a"), "a a a") == "[erased] a"
+    assert without_json(ANN, '{"\\q": "ann@example.org"}') == '{"\\q": "[erased]"}'
+    assert without_text(needle_of("e", "123"), "a123 \\") == "a123 \\"
     assert without_text(needle_of("e", "123"), r'n: \ 123 {"m": 123}') == r'n: \ [erased] {"m": [erased]}'
 
 
@@ -132,7 +134,10 @@ def test_a_pass_begins_with_nothing_kept_and_nothing_waited_for() -> None:
     assert begun == replace(
         row, status=ErasureStatus.RUNNING, after=("7",), updated_at=9, kept={"events": 5}, waits=6
     )
+    later = moved(replace(row, surface=3), Found(("1",), {}, {}), 9)
+
     assert (goes_on.kept, goes_on.waits) == ({"events": 2}, 3)
+    assert (later.kept, later.waits) == ({"events": 2}, 3)
 
 
 @pytest.mark.parametrize(
@@ -167,13 +172,16 @@ def test_what_is_over_stays_so_and_what_runs_is_due(status: ErasureStatus) -> No
 
 
 def test_the_surfaces_are_gone_through_in_their_order() -> None:
-    assert SURFACES[0] == "events"
-    assert SURFACES[-4:] == ("frames", "agent_versions", "workspace_snapshots", "audit_log")
-    assert set(SURFACES) == {
+    row, seen = ROW, []
+    while row.status is ErasureStatus.RUNNING:
+        seen.append(SURFACES[row.surface])
+        row = moved(row, Found(None, {}, {}), 9)
+
+    assert seen == [
         *("events", "transcripts", "gates", "follow_ups", "memories", "files", "event_files"),
         *("webhook_deliveries", "failure_groups", "bulk_jobs", "proposals", "saved_answers", "frames"),
         *("agent_versions", "workspace_snapshots", "audit_log"),
-    }
+    ]
 
 
 # --- logins -------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.refusals import GONE, STALE, Lost
-from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
+from sexton_storage.writes import Appended, AppendEvent, Duplicate, GateResolved, OverBudget
 from tests.storage.test_decisions_of_ends import FRAME, GATE
 from tests.storage.test_decisions_of_leases import AGENT, EVENT, NOW, OTHER, RECEIVED, TENANT_ID, ZOMBIE
 
@@ -57,6 +57,15 @@ def test_only_the_keys_that_there_are_are_remembered(
     rows = append.append(NOTHING, replace(WRITE, **keys)).rows
 
     assert tuple(row for row in rows if isinstance(row, DedupKey)) == kept
+
+
+def test_what_no_column_holds_is_replaced_and_a_schedule_of_others_stays() -> None:
+    other = append.append(
+        replace(NOTHING, cron=CRON), replace(WRITE, event=replace(NEW, request_json="a\0b"))
+    )
+
+    assert other.rows[0] == EventRow(replace(NEW, request_json="a\ufffdb"))
+    assert not any(isinstance(row, CronEntry) for row in other.rows)
 
 
 def test_a_history_never_shows_a_later_event_as_the_earlier_one() -> None:
@@ -232,6 +241,10 @@ def test_facts_may_have_keys_of_any_kind() -> None:
     assert '"facts":{"1":"a"}' in audit.body_of(replace(ENTRY, facts={1: "a"}))
 
 
+def test_an_answer_at_a_gate_is_a_change() -> None:
+    assert audit.has_changed(GateResolved(GATE, event_freed=False))
+
+
 def test_the_first_line_that_is_not_what_was_kept_is_named() -> None:
     first = audit.append(ENTRY, audit.GENESIS, 5, "a")
     known = [AuditHead(9, b"x"), AuditHead(7, b"y")]
@@ -275,6 +288,8 @@ def test_what_is_owned_stays_and_one_byte_is_moved() -> None:
     kept = replace(BLOB, state=BlobState.KEPT, owners=1)
 
     assert not blobs.is_over(kept, 10**15)
+    assert blobs.is_over(replace(kept, state=BlobState.DOOMED), 0)
+    assert blobs.room(10**12, 0, 1, None) is None
     assert blobs.is_moving(replace(kept, size=1))
     assert not blobs.is_moving(None)
     assert not blobs.is_moving(replace(kept, state=BlobState.OPEN))

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from sexton_storage.decisions.members import change
+from sexton_storage.decisions.members import change, is_platform_admin
 from sexton_storage.records.members import MemberChange, MemberRefusal
 from sexton_storage.records.users import MemberStatus, Rank, Role, User
 from tests.worlds.states_page import cells
@@ -79,3 +79,25 @@ def test_nobody_grants_a_role_above_his_own() -> None:
 
     assert tried(user, rank=Rank(Role.OPERATOR), role=Role.ADMIN) is MemberRefusal.ABOVE
     assert isinstance(tried(user, rank=ADMIN, role=Role.ADMIN), User)
+
+
+def test_one_who_comes_from_elsewhere_is_no_platform_admin_here() -> None:
+    admin = replace(ANN, platform_admin=True)
+
+    assert is_platform_admin(admin)
+    assert not is_platform_admin(replace(admin, issuer="https://ci.example.com"))
+
+
+def test_the_last_admin_may_change_what_does_not_make_them_one() -> None:
+    last = replace(ANN, platform_admin=True)
+    after = tried(last, admins=1, role=Role.USER)
+
+    assert isinstance(after, User)
+    assert (after.role, after.platform_admin) == (Role.USER, True)
+
+
+def test_one_who_is_removed_gets_no_other_role_by_that() -> None:
+    removed = replace(ANN, status=MemberStatus.REMOVED)
+
+    assert tried(removed, status=MemberStatus.REMOVED) == removed
+    assert tried(removed, status=MemberStatus.REMOVED, role=Role.USER) is MemberRefusal.NOT_NOW
