@@ -414,6 +414,19 @@ def test_a_page_is_as_long_as_it_may_be() -> None:
     assert jobs.shadow_is_over(replace(JOB, events_limit=3, done=1, failed=2), 0) is not None
     assert jobs.shadow_is_over(replace(JOB, events_limit=3, done=1, failed=1), 0) is None
     assert jobs.shadow_is_over(JOB, 10**12) is None
+    assert len(jobs.within_bytes([replace(half[0], request_bytes=jobs.PAGE_BYTES + 1)])) == 1
+    assert len(jobs.within_bytes([half[0], replace(half[0], request_bytes=4 * 1024 * 1024 + 1)])) == 1
+
+
+def test_a_page_that_took_no_time_has_a_rate_and_outcomes_belong_to_its_events() -> None:
+    job = replace(JOB, page=(EVENT, OTHER), page_agents=(AGENT, IT))
+    quick, slow = (jobs.settle(job, job.page, ["done", "skipped"], took_ms, NOW) for took_ms in (0, 3_000))
+
+    assert quick is not None
+    assert slow is not None
+    assert (quick.rate, slow.rate, quick.done, quick.skipped) == (2_000, 0, 1, 1)
+    with pytest.raises(ValueError, match="zip"):
+        jobs.settle(job, job.page, ["done"], 500, NOW)
 
 
 # --- plans and chats ----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_actors.lease.transitions import approvals, end, follow_ups, integrations, shadows
-from sexton_actors.lease.transitions.activity import activity
+from sexton_actors.lease.transitions.activity import CONNECTION, activity
 from sexton_actors.lease.transitions.chunks import coalesced
 from sexton_actors.lease.transitions.reclaim import abort, reclaim
 from sexton_actors.lease.transitions.releases import park, release, undelivered
@@ -366,11 +366,11 @@ USED = Usage(11, 22, 33, cache_write_tokens=44)
 
 def test_an_event_is_released_at_once_or_after_a_time() -> None:
     asked = m.Release(RUNNER, "why", 5)
-    later = replace(asked, retry_after_ms=0, checkpoint={"b": 2}, usage=USED)
+    later = replace(asked, retry_after_ms=9, checkpoint={"b": 2}, usage=USED)
     told = EventEnd(
         EventStatus.RECEIVED,
         give_attempt_back=True,
-        retry_at=NOW,
+        retry_at=NOW + 9,
         checkpoint={"b": 2},
         input_tokens=11,
         cached_input_tokens=22,
@@ -382,7 +382,7 @@ def test_an_event_is_released_at_once_or_after_a_time() -> None:
 
     assert release(STATE, asked, NOW) == BACK
     assert release(STATE, later, NOW) == replace(
-        BACK, slice=MORE, event=told, frames=(taken_back("released", reason="why", retry_at=NOW),)
+        BACK, slice=MORE, event=told, frames=(taken_back("released", reason="why", retry_at=NOW + 9),)
     )
     assert release(CANCELLING, asked, NOW) == STOPPED
     assert release(CANCELLING, later, NOW) == replace(STOPPED, slice=MORE)
@@ -548,6 +548,7 @@ def test_frames_are_stamped_within_the_run() -> None:
     )
 
     assert found == AppendFrames(AGENT, frames, IT, 5)
+    assert CONNECTION == "connection", "what the actor counts"
     assert isinstance(foreign, Refusal)
     assert (foreign.code, foreign.detail.partition(":")[0]) == ("UZ-REQ-001", "/frames/1/kind")
     assert isinstance(late, Refusal)

@@ -27,8 +27,10 @@ TESTS: Final = (
     "tests/actors/test_actors_*.py",
     "tests/actors/test_*_states.py",
     "tests/actors/test_lease_*.py",
+    "tests/actors/test_transitions_*.py",
     "tests/conformance/test_*.py",
-    "tests/mutation/test_rules_*.py",
+    "tests/storage/test_decisions_*.py",
+    "tests/storage/test_storage_members.py",
 )
 BUDGET_S: Final = 3.0
 REWRITTEN: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
@@ -46,12 +48,19 @@ def modules() -> list[str]:
     return sorted(".".join(parts) for parts in names)
 
 
-def try_all(chosen: Sequence[str], tests: Sequence[str], processes: int, budget_s: float) -> list[Result]:
+def try_all(
+    chosen: Sequence[str], tests: Sequence[str], processes: int, budget_s: float, *, again: bool = False
+) -> list[Result]:
     """Try all mutants of these modules; tell of each that survives, and of each module when it is through."""
     results: list[Result] = []
+    before = {result.module: result for result in _kept(chosen)} if again else {}
+    only = {name: {words for _, words in before[name].survivors} for name in chosen} if again else None
 
     def tell(module: str, tried: Sequence[Tried]) -> None:
         result = Result.of(module, tried)
+        if again:
+            # What was killed once stays killed, however many tests there are besides.
+            result = result._replace(mutants=before[module].mutants)
         results.append(result)
         for line, name in result.survivors:
             _say(f"survives: {module}:{line} {name}")
@@ -59,7 +68,7 @@ def try_all(chosen: Sequence[str], tests: Sequence[str], processes: int, budget_
         KEPT.mkdir(parents=True, exist_ok=True)
         (KEPT / f"{module}.json").write_text(json.dumps(result), encoding="utf-8")
 
-    trials = Trials(chosen, processes, budget_s, tell)
+    trials = Trials(chosen, processes, budget_s, tell, only)
     options = [
         "-q",
         "--no-header",
@@ -90,10 +99,10 @@ def _file_of(module: str) -> str:
     return spec.origin
 
 
-def _kept() -> list[Result]:
-    """What the last runs found, of all modules."""
+def _kept(names: Sequence[str]) -> list[Result]:
+    """What the last runs found, of each of these modules."""
     found = []
-    for name in modules():
+    for name in names:
         path = KEPT / f"{name}.json"
         if not path.exists():
             raise SystemExit(f"error: {name} has not been tried yet. Run `make mutants ARGS={name}` first.")
@@ -109,16 +118,17 @@ def main(words: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=BUDGET_S, help="how long a mutant's tests may take")
     parser.add_argument("--tests", nargs="+", default=TESTS, help="patterns of the files of tests")
+    parser.add_argument("--again", action="store_true", help="only what survived the last run")
     parser.add_argument("--write", type=Path, help="the page to write, from the last run of each module")
     chosen = parser.parse_args(words)
     names = [name for word in chosen.modules or ["*"] for name in fnmatch.filter(modules(), word) or [word]]
-    results = try_all(names, chosen.tests, chosen.processes, chosen.seconds)
+    results = try_all(names, chosen.tests, chosen.processes, chosen.seconds, again=chosen.again)
     reasons = explained()
     left = unexplained(results, reasons)
     for one in left:
         _say(f"not explained: {one}")
     if chosen.write is not None and not left:
-        write_page(chosen.write, _kept(), reasons)
+        write_page(chosen.write, _kept(modules()), reasons)
     return 1 if left else 0
 
 

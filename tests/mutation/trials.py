@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -58,11 +58,13 @@ class Trials:
         processes: int,
         budget_s: float,
         told: Callable[[str, Sequence[Tried]], None],
+        only: Mapping[str, Collection[str]] | None = None,
     ) -> None:
         self._modules = [import_module(name) for name in modules]
         self._processes = processes
         self._budget_s = budget_s
         self._told = told
+        self._only = only
         self._items: list[pytest.Item] = []
         self.tests = 0
         """Those that pass, and reach one of the modules."""
@@ -122,6 +124,8 @@ class Trials:
         self, module: ModuleType, known: Sequence[_Known]
     ) -> Iterator[tuple[Mutant, Callable[[], str], float]]:
         for mutant in mutants(module, inspect.getsource(module)):
+            if self._only is not None and mutant.name not in self._only[module.__name__]:
+                continue
             chosen = list(self._chosen(mutant, known))
             seconds = PATIENCE * sum(one.seconds for one in chosen) + PATIENCE_S
             yield mutant, partial(self._try, mutant, [one.place for one in chosen]), seconds

@@ -5,9 +5,11 @@ from sexton_actors.lease.transitions.frame_sizes import bounded
 from sexton_actors.lease.transitions.state import STALE, LeaseState, fenced
 from sexton_actors.protocol.lease import Activity
 from sexton_actors.refusal import Refusal
-from sexton_storage.records.frame_kinds import RUN_KINDS
+from sexton_storage.records.frame_kinds import RUN_KINDS, FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.writes import AppendFrames
+
+CONNECTION = FrameKind.CONNECTION
 
 
 def activity(state: LeaseState, message: Activity, now: int) -> AppendFrames | Refusal:
