@@ -214,7 +214,7 @@ def _runner(now: EventSituation, fitting: Sequence[RunnerState]) -> Reason:
         missing = nearest_unmet((frozenset(r.abilities) for r in now.runners), needs) or ("a sandbox",)
         return Reason(
             WaitKind.NEEDS,
-            f"None of {_counted(len(now.runners), 'runner')} has {', '.join(missing)}.",
+            f"No runner has {', '.join(missing)} ({len(now.runners)} enrolled).",
             "Enrol a runner that has it, or change what the agent asks for.",
             names=missing,
         )

@@ -29,7 +29,10 @@ _WAYS_OUT: Final[Mapping[str, str]] = {
     "UZ-ZMB-012": "Resume it with 'sexton agent resume'.",
     "UZ-APPROVAL-002": "'sexton approvals list --status all' shows what became of it.",
     "UZ-AGENT-001": "'sexton proposals list AGENT' shows the proposals.",
-    "UZ-AUTH-021": "Sign in as a platform admin ('sexton auth link' beside the server helps).",
+    "UZ-AUTH-021": (
+        "On the server's machine 'sexton auth link' prints a link that signs a browser in as one;"
+        " then run 'sexton login'."
+    ),
 }
 """What a person at this command line can do; the detail is the server's."""
 

@@ -75,8 +75,8 @@ SITUATION = EventSituation(
 CASES: list[tuple[dict[str, Any], Sequence[str], str]] = [
     ({}, ["slot"], "All 2 slots of 1 runner that could take it are taken."),
     ({"runners": ()}, ["no_runner"], "No runner is enrolled"),
-    ({"runners": (replace(RUNNER, abilities=("eu",)),)}, ["needs"], "None of 1 runner has gpu."),
-    ({"runners": (replace(RUNNER, sandbox_tier="none"),)}, ["needs"], "None of 1 runner has a sandbox."),
+    ({"runners": (replace(RUNNER, abilities=("eu",)),)}, ["needs"], "No runner has gpu (1 enrolled)."),
+    ({"runners": (replace(RUNNER, sandbox_tier="none"),)}, ["needs"], "No runner has a sandbox (1"),
     ({"runners": (replace(RUNNER, last_seen_at=NOW - 90_001),)}, ["runners_away"], "none is online"),
     (
         {"runners": (replace(RUNNER, admin_state=AdminState.CORDONED),)},

@@ -116,14 +116,14 @@ def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pyte
 
 
 def test_it_is_said_why_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    reason = {"kind": "needs", "says": "None of 4 runners has gpu.", "advice": "Enrol one."}
+    reason = {"kind": "needs", "says": "No runner has gpu (4 enrolled).", "advice": "Enrol one."}
     found = {"event_id": "e", "status": "received", "says": reason["says"], "reasons": [reason], "place": 3}
     server = Server(httpx2.Response(200, json=found))
     monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
     monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")
     said = CliRunner().invoke(event.event, ["why", "e"])
 
-    assert "None of 4 runners has gpu." in said.output
+    assert "No runner has gpu (4 enrolled)." in said.output
     assert "Enrol one." in said.output
     assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e/why"]
 

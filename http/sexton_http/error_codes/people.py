@@ -129,7 +129,7 @@ ROWS: Final = (
     Code(
         "UZ-AUTH-021", 403, "Platform admin needed", ANSWER,
         cause="Only a platform admin may do this.",
-        way_out="This concerns the whole server and not one tenant. Sign in as a platform admin: whoever runs the server gets a link with `sexton auth link`, beside the server. A program needs a key that was made with `--platform-admin`.",
+        way_out="This concerns the whole server and not one tenant. Sign in as a platform admin: whoever runs the server gets a link with `sexton auth link`, on the server's machine. A program needs a key that was made with `--platform-admin`.",
         detail="only a platform admin may do this",
     ),
     Code(

@@ -393,7 +393,7 @@ HINTS: dict[str, str] = {
     "UZ-AUTH-018": "Send the six digits as a string, without spaces, with zeros at its front kept.",
     "UZ-AUTH-019": "Send AES-GCM's ciphertext with its tag of sixteen bytes at the end, as base64url without padding.",
     "UZ-AUTH-020": "Send twelve fresh random bytes as base64url without padding: sixteen characters.",
-    "UZ-AUTH-021": "This concerns the whole server and not one tenant. Sign in as a platform admin: whoever runs the server gets a link with `sexton auth link`, beside the server. A program needs a key that was made with `--platform-admin`.",
+    "UZ-AUTH-021": "This concerns the whole server and not one tenant. Sign in as a platform admin: whoever runs the server gets a link with `sexton auth link`, on the server's machine. A program needs a key that was made with `--platform-admin`.",
     "UZ-APIKEY-003": "`sexton keys list` shows the keys with their ids; it may have been deleted already.",
     "UZ-APIKEY-004": "Have a new key made (`sexton keys create NAME`) and put it where this one is used. A revoked key never comes back. If nobody of you revoked it, `sexton audit list` tells who did.",
     "UZ-APIKEY-005": "Choose another name, or revoke and delete the old key first (`sexton keys revoke`, `sexton keys delete`).",
