@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 from click import Context, Group
 from scripts import docs_diagrams, docs_errors
+from scripts.docs_menu import TUTORIALS
 
 from sexton_cli.main import cli
 from sexton_http.describe.error_pages import READ_MORE, answered_by
@@ -131,3 +132,9 @@ def resolve(words: list[str]) -> tuple[bool, set[str]]:
         name = words.pop(0) if words else ""
         command = command.get_command(context, name)
     return command is not None, {name for option in getattr(command, "params", ()) for name in option.opts}
+
+
+def test_each_tutorial_has_its_place_in_the_menu() -> None:
+    pages = {path.name for path in (ROOT / "docs" / "tutorial").glob("*.md")}
+
+    assert set(TUTORIALS) == pages
