@@ -64,7 +64,7 @@ agents:
 
 
 WRONG: list[tuple[str, str]] = [
-    ("folder: crew\n", "1 : object missing required field `format`"),
+    ("folder: crew\n", "1 : `format` is missing; add `format: 1`"),
     (HEAD + "pasued: true\n", "3 pasued: unknown key; did you mean `paused`?"),
     (HEAD + "paused: yes\n", "3 paused: `yes` can be read in two ways"),
     (HEAD + "folder: again\n", "3 : `folder` stands twice; keep one"),

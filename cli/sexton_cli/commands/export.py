@@ -41,4 +41,5 @@ def export(caller: Caller, *, folder: Path, name: str | None, from_environment: 
     if caller.output.as_json:
         caller.output.document({"folder": str(folder), "files": files})
         return
-    caller.output.say(f"Wrote {len(files)} files of workspace {workspace} to {folder}.")
+    count = f"{len(files)} file{'' if len(files) == 1 else 's'}"
+    caller.output.say(f"Wrote {count} of workspace {workspace} to {folder}.")

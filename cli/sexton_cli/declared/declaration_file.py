@@ -25,6 +25,7 @@ SECRET_SHAPE: Final = re.compile(
 )
 _PATH: Final = re.compile(r"(?P<what>.*?)(?: - at `(?P<key>key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
 _UNKNOWN: Final = re.compile("Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[([0-9]+|\.\.\.)\]")
 F = TypeVar("F", bound=msgspec.Struct)
 
@@ -192,6 +193,10 @@ class _Reader:
         what, below = (parts["what"], parts["path"] or "") if parts else (fault, "")
         unknown = _UNKNOWN.fullmatch(what)
         at = f"{path}{below}".replace("[...]", "").removeprefix(".")
+        if missing := _MISSING.fullmatch(what):
+            key = missing[1]
+            self.wrong(at, f"`{key}` is missing; add {'`format: 1`' if key == 'format' and not at else 'it'}")
+            return
         if unknown is None:
             self.wrong(at, what[:1].lower() + what[1:])
             return
