@@ -278,11 +278,13 @@ async def test_a_notice_that_nobody_finished_comes_again_and_only_the_last_claim
     second = await claim_notice(world, 1000 + LATER)
     assert first is not None
     assert second is not None
+
     late = (await chats.forget_notice(first), await chats.postpone_notice(replace(first, due_at=0)))
     postponed = await chats.postpone_notice(replace(second, due_at=50_000))
     early = await claim_notice(world, 49_999)
     third = await claim_notice(world, 50_000)
     assert third is not None
+
     over = await chats.forget_notice(third)
 
     assert second.attempts == 2
