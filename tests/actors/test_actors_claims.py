@@ -1,6 +1,7 @@
 """Claims wait for their batch without a worker, and come to the same whatever happens meanwhile."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ async def test_claims_whose_batch_commits_hold_no_worker(
     on_claim(world, monkeypatch, look)
     world.faults.latency_s = 0.01
     async with trio.open_nursery() as nursery:
-        polls = [Later(nursery, lambda r=runner_id: world.grant(r)) for runner_id in runners]
+        polls = [Later(nursery, partial(world.grant, runner_id)) for runner_id in runners]
         grants = [await poll.value() for poll in polls]
 
     assert len({grant.event.id for grant in grants}) == AGENTS
@@ -69,4 +70,5 @@ async def test_a_queue_that_is_killed_while_its_claim_commits_gives_the_lease_ba
     assert killed == [True]
     assert leases[-1].id == grant.lease.id
     assert [lease.status for lease in leases] == [LeaseStatus.RELEASED, LeaseStatus.ACTIVE]
+
     world.everything_adds_up()

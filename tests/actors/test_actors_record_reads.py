@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from trio.testing import MockClock
 
 from sexton_actors.protocol.lease import Reported
+from sexton_storage.records.workspaces import Workspace
 from sexton_storage.records.zombies import Zombie
 from tests.worlds.actors import ActorsWorld
 
@@ -49,6 +50,25 @@ async def test_an_agent_that_is_busy_for_long_is_not_read_again_for_each_run(
         await run_once(world, runner, LATER_S)
 
     assert loads == []
+
+
+async def test_a_webhook_reads_its_agent_and_the_pause_of_the_workspace_by_one_question(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    agent = await world.install()
+    await world.deliver(agent)
+    await trio.sleep(LATER_S)
+    loads, load_workspace = count_loads(world), world.storage.workspaces.load
+    of_workspaces: list[UUID] = []
+
+    async def noted(workspace_id: UUID) -> Workspace | None:
+        of_workspaces.append(workspace_id)
+        return await load_workspace(workspace_id)
+
+    vars(world.storage.workspaces)["load"] = noted
+    await world.deliver(agent)
+
+    assert (len(loads), of_workspaces) == (1, [])
 
 
 async def test_a_record_that_another_node_has_changed_is_what_the_next_run_is_given(

@@ -160,6 +160,7 @@ async def test_events_whose_commit_is_in_doubt_are_answered_as_they_were_decided
 
     storage.journal.submit_all([(write, told_one) for write in writes])
     await all_told.wait()
+    kept = await storage.events.list(world.workspace_id, limit=9)
 
     assert proxy.cut == 1
     assert answers == [
@@ -172,7 +173,6 @@ async def test_events_whose_commit_is_in_doubt_are_answered_as_they_were_decided
     ]
     assert await storage.frames.bounds(agent.id) == (1, 3)
     assert max(head for zombie_id, head in told if zombie_id == agent.id) == 3
-    kept = await storage.events.list(world.workspace_id, limit=9)
     assert {event.id for event in kept} == {first.event.id, writes[0].event.id, writes[5].event.id}
     assert storage.journal.statistics().hot.settled == 1
 

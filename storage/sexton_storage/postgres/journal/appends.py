@@ -112,7 +112,7 @@ _IN_FUNCTION = Columns(
     _frame_data,
     first=5,
 )
-"""Of an event that ``goes_alone``: arguments of the function, behind its others."""
+"""What the function is given of an event that ``goes_alone``, behind its other arguments."""
 
 
 def goes_alone(write: AppendEvent) -> bool:
