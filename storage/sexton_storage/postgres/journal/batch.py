@@ -9,6 +9,7 @@ from sexton_storage.decisions.audit import has_changed
 from sexton_storage.postgres.connections.audit_entries import APPEND, entry_json
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.journal.appends import (
+    APPEND_FUNCTION,
     append_at_once,
     append_events,
     goes_alone,
@@ -20,6 +21,7 @@ from sexton_storage.postgres.journal.events import cancel_events
 from sexton_storage.postgres.journal.frames import News, NumberedFrames, check_appends
 from sexton_storage.postgres.journal.gates import open_gates, resolve_gates
 from sexton_storage.postgres.journal.leases import (
+    RENEW_FUNCTION,
     LeaseWrite,
     are_of_one_day,
     recall,
@@ -69,6 +71,8 @@ SELECT FROM agent_heads
                      UNION SELECT zombie_id FROM gates WHERE id = ANY($3))
  ORDER BY zombie_id FOR NO KEY UPDATE;
 """
+FUNCTIONS = (RENEW_FUNCTION, APPEND_FUNCTION)
+"""What a session makes for itself, to keep a batch of one kind in one message."""
 Numbered = list[tuple[int, Any]]
 
 

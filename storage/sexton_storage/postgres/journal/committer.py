@@ -22,11 +22,9 @@ from sexton_storage.postgres.connections.connection import (
 from sexton_storage.postgres.connections.dial import FORGET_PLANS
 from sexton_storage.postgres.connections.outage import Part, one_line
 from sexton_storage.postgres.connections.settings import BACKOFF_FIRST_S, BACKOFF_MAX_S, PostgresSettings
-from sexton_storage.postgres.journal.appends import APPEND_FUNCTION
-from sexton_storage.postgres.journal.batch import PREPARE, Batch, BatchMark
+from sexton_storage.postgres.journal.batch import FUNCTIONS, PREPARE, Batch, BatchMark
 from sexton_storage.postgres.journal.frames import News
 from sexton_storage.postgres.journal.held_rows import NOBODY, Place, held_tenants, places_of
-from sexton_storage.postgres.journal.leases import RENEW_FUNCTION
 from sexton_storage.spread import BATCH_BOUNDS, SHORT_BOUNDS, Spread
 from sexton_storage.writes import Write
 
@@ -251,7 +249,7 @@ class Committer:
             self._connection = await self._connect()
             self._warnings.listen(self._connection)
             await self._connection.execute(PREPARE)
-            self._has_functions = await _can_make(self._connection, f"{RENEW_FUNCTION};{APPEND_FUNCTION}")
+            self._has_functions = await _can_make(self._connection, ";".join(FUNCTIONS))
         return self._connection
 
     async def _ask_time(self, connection: Connection) -> None:
