@@ -97,6 +97,11 @@ class Frames:
         found = range(after + 1, min(after + limit, 5) + 1)
         return [Frame(zombie_id, seq, None, "chunk", 0, {"text": "x"}, 12) for seq in found]
 
+    async def of_event(
+        self, zombie_id: UUID, event_id: UUID, *, after: int, limit: int, max_bytes: int = PAGE_BYTES
+    ) -> list[Frame]:
+        raise NotImplementedError
+
     async def bounds(self, zombie_id: UUID) -> tuple[int, int]:
         raise NotImplementedError
 

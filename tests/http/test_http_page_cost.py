@@ -32,7 +32,8 @@ MOST_BYTES = 100_000
 MANY = 120
 """More than any list of agents holds."""
 LOOKS = 3
-"""Rounds of actors ask the storage, too: the least of some looks is the page's own."""
+"""Rounds of actors make calls, too: the least of some looks is the page's own."""
+ROUNDS = f"{os.sep}sexton_actors{os.sep}periodic{os.sep}"
 
 
 @pytest.fixture
@@ -52,12 +53,22 @@ class Cost:
         self.calls += event == "call" and ROOM in frame.f_code.co_filename
 
 
+def by_rounds(frame: FrameType | None) -> bool:
+    """Whether a round of actors asks; on a busy machine one may fall into each look at a page."""
+    while frame is not None:
+        if ROUNDS in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
+
+
 @contextmanager
 def counted() -> Iterator[Cost]:
     cost, before = Cost(), MemoryStore._round_trip
 
     async def noted(store: MemoryStore) -> None:
-        cost.asked[f"{type(store).__name__}.{sys._getframe(1).f_code.co_name}"] += 1
+        if not by_rounds(sys._getframe(1)):
+            cost.asked[f"{type(store).__name__}.{sys._getframe(1).f_code.co_name}"] += 1
         await before(store)
 
     with pytest.MonkeyPatch.context() as patch:
