@@ -13,6 +13,7 @@ from sexton_actors.jobs import actor, transitions
 from sexton_actors.jobs.pages import do_page
 from sexton_actors.protocol.jobs import Begin, Work
 from sexton_actors.tree import tree
+from sexton_actors.world import World
 from sexton_engine import Context, open_system
 from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records.events import EventStatus
@@ -48,8 +49,8 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
                 await world.end((await world.claim(agent)).lease, EventEnd(EventStatus.AGENT_ERROR))
             done_but_not_counted = trio.Event()
 
-            async def die(context: Context, stores: Storage, job: Job) -> Sequence[transitions.Outcome]:
-                await do_page(context, stores, job)
+            async def die(context: Context, own: World, job: Job) -> Sequence[transitions.Outcome]:
+                await do_page(context, own, job)
                 done_but_not_counted.set()
                 await trio.sleep_forever()
                 raise AssertionError
