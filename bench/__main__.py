@@ -48,6 +48,8 @@ BY_NAME = (
     "pythons",
     "searches",
     "retention",
+    "census",
+    "slice_days",
     "upgrade",
     "bulk_replay",
     "console",

@@ -3,8 +3,8 @@
 A day is written by SQL, as the journal leaves it: runs with their slices, at a steady rate of renewals for
 24 hours, made smaller by ``RETENTION_SCALE``. The database's clock goes on: the days lie in the past, and
 what is kept is measured from the newest. After each day the compaction of a server runs until nothing is
-due. Prints a line a day: bytes of the slices, of the runs, and of the database without the runs; at the end
-the sum of money, and by how much the disk moved once the first day had been compacted.
+due. Tells of each day the bytes of the slices, of the runs, and of the database without the runs, and at the
+end by how much the disk moved once the first day had been compacted. No sum of money may change.
 """
 
 import os
@@ -19,6 +19,7 @@ import trio
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # so that the file also runs by itself
 
+from bench import harness
 from bench.database import open_database
 from sexton_storage.portal import open_portal
 from sexton_storage.postgres import PostgresStorage, open_postgres_storage
@@ -57,7 +58,7 @@ SELECT (SELECT coalesce(sum(pg_total_relation_size(relid)), 0) FROM pg_partition
 _TODAY = "SELECT sexton_now_ms() / 86400000"
 
 
-async def main() -> None:
+async def measure() -> dict[str, Any]:
     async with (
         open_database() as database,
         open_postgres_storage(database.dsn) as storage,
@@ -65,21 +66,25 @@ async def main() -> None:
     ):
         connection = await portal.run(lambda: asyncpg.connect(database.dsn))
         try:
-            await _month(storage, portal, connection)
+            figures = await _month(storage, portal, connection)
         finally:
             await portal.run(connection.close)
+    return harness.report("retention", database.about, figures)
 
 
-async def _month(storage: PostgresStorage, portal: Any, connection: Any) -> None:
+async def _month(storage: PostgresStorage, portal: Any, connection: Any) -> list[harness.Figure]:
     async def ask(query: str, *args: Any) -> Sequence[Any]:
         row: Sequence[Any] = await portal.run(lambda: connection.fetchrow(query, *args))
         return row
 
+    assert DAYS > KEEP_DAYS, "no day would be compacted"
     today = (await ask(_TODAY))[0]
     runs = ROWS // SLICES
     written = 0
     held: list[int] = []
-    print(f"{runs * SLICES} slices a day, a {SCALE}th of {A_SECOND} renewals a second; {KEEP_DAYS} days kept")
+    harness.tell(
+        f"{runs * SLICES} slices a day, a {SCALE}th of {A_SECOND} renewals a second; {KEEP_DAYS} days kept"
+    )
     for number in range(DAYS):
         start = (today - DAYS - KEEP_DAYS + number) * DAY_MS
         name = (await ask("SELECT to_char(to_timestamp($1 / 1000.0) AT TIME ZONE 'UTC', 'YYYYMMDD')", start))[
@@ -102,19 +107,33 @@ async def _month(storage: PostgresStorage, portal: Any, connection: Any) -> None
         slices, rows, whole = await ask(_SIZES)
         if number >= KEEP_DAYS:
             held.append(whole - rows)
-        print(
+        harness.tell(
             f"day {number + 1:>2}: slices {slices / 2**20:8.1f} MiB, runs {rows / 2**20:7.1f} MiB,"
             f" all but runs {(whole - rows) / 2**20:8.1f} MiB; written {filled:.1f} s, compacted {took:.1f} s"
         )
     money, attempts = await ask(_MONEY)
-    print(
-        f"{written} slices written for {attempts} attempts; {money} nanos, the same before and after each day"
+    harness.tell(
+        f"{written} slices for {attempts} attempts; {money} nanos, the same before and after each day"
     )
-    if held:
-        spread = max(held) / min(held) - 1
-        print(f"once the first day was compacted, all but the runs moved by {spread:.2%} of its size")
-        assert spread <= FLAT, "the disk is not flat"
+    flat = harness.at_most_times(1 + FLAT)
+    moved = [size / held[0] for size in held]
+    return [
+        harness.Figure("slices written", harness.once(written), "rows"),
+        harness.Figure("runs at the end", harness.once(rows / 2**20), "MiB"),
+        harness.Figure(
+            "all but the runs, greatest",
+            harness.once(max(held) / 2**20),
+            "MiB",
+            "when the first day was compacted",
+            harness.Spread(max(moved), min(moved), max(moved)),
+            (flat,),
+        ),
+    ]
+
+
+def run() -> dict[str, Any]:
+    return trio.run(measure)
 
 
 if __name__ == "__main__":
-    trio.run(main)
+    print(harness.line(run()))

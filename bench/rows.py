@@ -73,8 +73,17 @@ class Cost(msgspec.Struct, frozen=True):
 class Room:
     """The journal over one database, opened again for each kind of write, so that the counts are complete."""
 
-    def __init__(self, dsn: str, workspace: Workspace, agents: Sequence[UUID], runner_id: UUID) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        workspace: Workspace,
+        agents: Sequence[UUID],
+        runner_id: UUID,
+        *,
+        at_once: int = AT_ONCE,
+    ) -> None:
         self._dsn = dsn
+        self.at_once = at_once
         self._workspace = workspace
         self._agents = agents
         self._runner_id = runner_id
@@ -105,7 +114,7 @@ class Room:
 
     async def _write(self, storage: PostgresStorage, writes: Sequence[Write[Any]]) -> list[Any]:
         answers: list[Any] = [None] * len(writes)
-        room = trio.CapacityLimiter(AT_ONCE)
+        room = trio.CapacityLimiter(self.at_once)
 
         async def one(index: int) -> None:
             async with room:
@@ -215,7 +224,7 @@ def _flushed(dsn: str) -> None:
 
 async def measure() -> dict[str, Any]:
     async with open_database() as database:
-        room = await _furnished(database.dsn)
+        room = await furnished(database.dsn, AGENTS)
         harness.tell(f"{AGENTS:,} events")
         for step in (room.append, room.claim, room.renew, room.end):
             await step()
@@ -230,14 +239,15 @@ async def measure() -> dict[str, Any]:
     return harness.report("rows", database.about, _figures(room.costs, looks))
 
 
-async def _furnished(dsn: str) -> Room:
+async def furnished(dsn: str, count: int) -> Room:
+    """A room with as many agents that have nothing to do."""
     async with open_house(dsn) as house:
         workspace = await house.tenant("bench")
         first = await house.install(workspace, "first")
     agents = Agents(dsn, FAMILY, first=str(first))
-    await trio.to_thread.run_sync(agents.install, AGENTS)
+    await trio.to_thread.run_sync(agents.install, count)
     await trio.to_thread.run_sync(tidy, dsn)
-    ids = [UUID(text) for text in agents.ids(AGENT, AGENTS)]
+    ids = [UUID(text) for text in agents.ids(AGENT, count)]
     return Room(dsn, workspace, ids, uuid_utils.compat.uuid7())
 
 

@@ -1,6 +1,8 @@
 """Metering rows become one for each attempt, and no sum changes, whoever writes, dies or comes at once."""
 
+import json
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
@@ -204,3 +206,24 @@ async def test_two_nodes_at_once_compact_what_is_in_no_partition(
 
     assert await sums(postgres_dsn) == before
     assert await counts(postgres_dsn) == (0, 3)
+
+
+async def test_the_money_of_an_event_is_looked_for_in_the_one_partition_of_its_day(
+    postgres_storage: PostgresStorage, quick_dsn: str
+) -> None:
+    world = await StorageWorld(postgres_storage).found()
+    lease = await world.lease()
+    asked = f"""
+    EXPLAIN (ANALYZE, FORMAT json)
+    SELECT (SELECT sum(m.charged_nanos) FROM metering m WHERE m.event_id = e.id)
+      FROM events e WHERE e.id = '{lease.event_id}'
+    """
+    todo, read = [json.loads(await on(quick_dsn, lambda c: c.fetchval(asked)))[0]["Plan"]], []
+    while todo:
+        node = todo.pop()
+        todo += node.get("Plans", ())
+        if node.get("Relation Name", "").startswith("metering") and node["Actual Loops"]:
+            read.append(node["Relation Name"])
+    its_day = datetime.fromtimestamp((lease.event_id.int >> 80) / 1000, UTC)
+
+    assert sorted(read) == ["metering_runs", f"metering_slices_{its_day:%Y%m%d}"]
