@@ -6,6 +6,7 @@ times over one connection, and its processor time is that of the database's own 
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -80,7 +81,7 @@ async def _asked(dsn: str, portal: Portal, size: int) -> list[harness.Figure]:
             took, used = [], []
             for _ in range(ASKED):
                 busy, began = _busy_ms(pid), perf_counter()
-                await portal.run(lambda query=query, values=values: connection.fetch(query, *values))
+                await portal.run(partial(connection.fetch, query, *values))
                 took.append(1000 * (perf_counter() - began))
                 used.append(_busy_ms(pid) - busy)
             spent = median(used)
