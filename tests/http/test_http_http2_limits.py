@@ -2,6 +2,7 @@
 
 import struct
 from collections import Counter
+from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import Any
 
@@ -40,6 +41,7 @@ AT_ONCE = 100
 TURNS = 4
 LARGE = 64 * 1024
 SMALL = 500
+FRAME = 16 * 1024
 TAKE_BACK = struct.pack(">I", 8)
 INITIAL_WINDOW = 4
 CALM = "goaway ENHANCE_YOUR_CALM"
@@ -297,6 +299,30 @@ async def test_a_head_that_does_not_come_ends_the_connection(mock_clock: MockClo
         assert frames[-1].outcome() == "goaway NO_ERROR"
 
 
+async def test_clients_that_stand_still_within_a_frame_hold_up_nobody_and_are_ended(
+    mock_clock: MockClock,
+) -> None:
+    """As frozen programs do: the connection stays, and the rest of the frame never comes."""
+    begun = headers(1, POST, end=False) + frame(DATA, END_STREAM, 1, bytes(1000))
+    async with serving(echo) as doors, AsyncExitStack() as stack:
+        frozen = [await stack.enter_async_context(speaking(doors)) for _ in range(8)]
+        for number, client in enumerate(frozen):
+            await client.send(frame(PING, 0, 0, bytes(8)), begun[: -1 - 120 * number])
+            await client.until(lambda got: got.kind == PING)
+        async with speaking(doors) as client:
+            beside = [await answer_of(client, stream_id) for stream_id in (1, 3, 5)]
+        mock_clock.jump(READ_S + 2)
+        ends = [(await client.until(lambda got: got.kind in {RST_STREAM, GOAWAY}))[-1] for client in frozen]
+
+    assert beside == [("200", b"")] * 3
+    assert {end.outcome() for end in ends} <= {"reset CANCEL", "goaway NO_ERROR"}
+
+
+async def answer_of(client: Http2Client, stream_id: int) -> tuple[str, bytes]:
+    await client.send(headers(stream_id))
+    return await client.answer(stream_id)
+
+
 async def test_an_idle_connection_is_kept_for_a_while_and_told_when_it_ends(mock_clock: MockClock) -> None:
     async with serving(echo) as doors, speaking(doors) as client:
         for number in range(3):
@@ -422,3 +448,31 @@ async def test_http_1_answers_beside_it(tls: Tls | None) -> None:
         async with await dial(doors) as stream:
             await stream.send_all(b"GET /10 HTTP/1.1\r\nHost: x\r\n\r\n")
             assert (await Reader(stream).answer())[2] == bytes(10)
+
+
+async def test_an_old_answer_has_its_turns_while_new_ones_always_wait_beside_it() -> None:
+    """The client opens its window a frame at a time, and asks again as soon as it has an answer."""
+    order: list[int] = []
+    size, room = 2 * LARGE, 65_535
+    async with serving(sized) as doors, speaking(doors, (INITIAL_WINDOW, 1 << 30)) as client:
+        await client.send(get(1, f"/{size}"))
+        asked = 1
+        while 1 not in order and len(order) < LATER:
+            wanted = range(asked, asked + AT_ONCE - (asked - 1 - len(order)))
+            await client.send(*(get(2 * number + 1, f"/{SMALL}") for number in wanted))
+            asked = wanted.stop
+            while room:
+                got = await client.frame()
+                assert got is not None
+                if got.kind == DATA:
+                    room -= len(got.payload)
+                    if got.flags & END_STREAM:
+                        order.append(got.stream_id)
+                        if got.stream_id == 1:
+                            break
+            else:
+                room = FRAME
+                await client.send(window(0, room))
+
+    assert order[-1] == 1
+    assert len(order) < 0.75 * LATER

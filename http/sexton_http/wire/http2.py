@@ -69,6 +69,8 @@ class Http2Connection:
         # The clock itself: trio.current_time looks it up by three calls.
         self._now = trio.lowlevel.current_clock().current_time
         self._requests = 0
+        self._sent = 0
+        """Bytes in all."""
         self._borders = FrameBorders(len(PREFACE))
         self._since = self._now()
         """When the connection was opened, or the last stream ended."""
@@ -339,9 +341,11 @@ class Http2Connection:
             data = session.data_to_send(size)
             if len(data) < size:
                 if data:
+                    self._sent += len(data)
                     writer.send(data)
                 break
             more = more_pieces(session, size)
+            self._sent += size + sum(map(len, more))
             writer.send_pieces((data, *more))
             if len(more[-1]) < size:
                 break
@@ -363,6 +367,8 @@ class Http2Connection:
                 del self._waiting[exchange.id]
                 if exchange.ended and not exchange.complete:
                     self._stop_sender(exchange)
+            elif exchange.turn.look(exchange.handed_on - size, self._sent):
+                take_turns(self.session, exchange.id, first=exchange.turn.is_first)
 
     # --- the end --------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from sexton_http.wire.asgi import RESERVED, WHOLE_ANSWER, WHOLE_BODY, App, Heade
 from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
 from sexton_http.wire.http2_heads import Head
+from sexton_http.wire.http2_turns import Turn
 from sexton_http.wire.masking import masked
 from sexton_http.wire.transport import Ends
 
@@ -71,9 +72,11 @@ class Http2Exchange:
         "complete",
         "ended",
         "gone",
+        "handed_on",
         "handled",
         "id",
         "started",
+        "turn",
         "write_due",
     )
 
@@ -92,6 +95,9 @@ class Http2Exchange:
         self.started = False
         self.ended = False
         """The app has sent all of its answer; the client may still have to take it."""
+        self.handed_on = 0
+        """How many bytes of body libnghttp2 was given."""
+        self.turn = Turn()
         self.write_due = math.inf
         """When the client must have taken what waits for it."""
         self._chunks: list[bytes] = []
@@ -325,6 +331,7 @@ class Http2Exchange:
                 return
         broken = self.ended and bool(self._left_to_send)
         session.send_data(self.id, body, end_stream=self.ended and not broken)
+        self.handed_on += len(body)
         if broken:
             session.reset_stream(self.id, ngh2.ErrorCode.INTERNAL_ERROR)  # It promised more than it gave.
         self._line.wrote(self)

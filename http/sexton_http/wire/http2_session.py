@@ -37,6 +37,7 @@ _SETTINGS: Final = {
 _FRAME_HEAD: Final = 9
 _GOAWAY: Final = 7
 _TAKE_TURNS: Final = Priority(urgency=3, incremental=True)
+_GO_FIRST: Final = Priority(urgency=2, incremental=True)
 
 
 def open_session() -> tuple[Connection, bytes]:
@@ -61,9 +62,12 @@ def announce(frame: bytes, setting: int, value: int) -> bytes:
     return length.to_bytes(3, "big") + frame[3:] + struct.pack(">HI", setting, value)
 
 
-def take_turns(session: Connection, stream_id: int) -> None:
-    """Send this stream's body frame by frame in turn with the others', whatever the client would like."""
-    session.set_stream_priority(stream_id, _TAKE_TURNS, ignore_client_signal=True)
+def take_turns(session: Connection, stream_id: int, *, first: bool = False) -> None:
+    """Send this stream's body frame by frame in turn with the others', whatever the client would like.
+
+    With ``first`` before all that are not.
+    """
+    session.set_stream_priority(stream_id, _GO_FIRST if first else _TAKE_TURNS, ignore_client_signal=True)
 
 
 def more_pieces(session: Connection, size: int) -> list[bytes]:
