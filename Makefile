@@ -92,7 +92,7 @@ leasebench: $(TO_CHECK) .venv-peers/.locked ## lease services beside each other,
 .PHONY: audit sbom
 audit: .venv-audit/.locked ## known faults of the packages that a server and its extras need; says so where none can be looked up
 	@$(or $(wildcard $(BIN)/python),python3) scripts/audit_packages.py .venv-audit/bin/pip-audit \
-	  requirements/runtime.lock requirements/models.lock requirements/otel.lock
+	  requirements/runtime.lock requirements/models.lock requirements/otel.lock requirements/parquet.lock
 
 sbom: .venv-audit/.locked ## what a server is made of, as CycloneDX, in dist/sexton.cdx.json
 	@mkdir -p dist
@@ -196,6 +196,7 @@ lock: $(TO_CHECK) ## resolve the locks again
 	$(COMPILE) --constraint requirements/dev.lock pyproject.toml -o requirements/runtime.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/models.in -o requirements/models.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/otel.in -o requirements/otel.lock
+	$(COMPILE) --constraint requirements/dev.lock requirements/parquet.in -o requirements/parquet.lock
 	$(COMPILE) --constraint requirements/dev.lock requirements/build.in -o requirements/build.lock
 	$(COMPILE) requirements/peers.in -o requirements/peers.lock
 	$(COMPILE) requirements/audit.in -o requirements/audit.lock

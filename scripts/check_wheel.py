@@ -38,6 +38,7 @@ EXTRAS = {
         "sexton_runner.tools.mcp_session",
     },
     "otel": {"sexton_http.outbound.otlp_messages"},
+    "parquet": {"sexton_storage.archives.parquet"},
 }
 """What each extra is needed for. Its lock has its name."""
 EXECUTABLE = stat.S_IXUSR

@@ -56,6 +56,7 @@ EARLY = (
     "tests/storage/test_storage_outages.py",
     "tests/faults/test_faults_agent_dies.py",
     "tests/storage/test_storage_held_rows.py",
+    "tests/storage/test_storage_archives.py",
     "tests/clients/test_client_programs.py",
 )
 """The longest, the longest first: at the end, all others would wait for one of them."""

@@ -128,6 +128,15 @@ class OperatorsCollector(Collector):
             "what",
         )
         yield _counter("dropped", "Rows deleted by age for a plan or workspace", meters.dropped, "what")
+        yield _counter(
+            "archived",
+            "Batches and rows archived here, tries that failed, batches that changed",
+            meters.archive.counts,
+            "what",
+        )
+        since = meters.archive.waits_since
+        waits = 0.0 if since is None else max(0, self._world.now_ms() - since) / 1000
+        yield _plain("archive_waiting_seconds", "How long this node cannot write to the archive", waits)
         yield _counter("events_finished", "Events that ended with a lease here", meters.finished, "status")
         yield _spread(
             "ingress_to_lease_seconds",

@@ -50,8 +50,22 @@ TRACE_ENDS: Final = ("made", "unsampled", "unread", "full")
 SPANS: Final = ("sent", "rejected", "lost")
 FILE_MOVES: Final = ("moved", "failed", "removed", "stray")
 COMPACTED: Final = ("slices", "runs", "refused")
+ARCHIVED: Final = ("batches", "rows", "failed", "changed")
 CANARIES: Final = ("promoted", "withdrawn")
 WRITES: Final = ("renew", "activity", "report", "release", "park", "askapproval", "transcript")
+
+
+class ArchiveMeter:
+    """What went by way of the archive from here."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter(dict.fromkeys(ARCHIVED, 0))
+        """Batches and their rows, tries that failed, and batches whose rows changed meanwhile."""
+        self.waits_since: int | None = None
+        """Since when this node cannot write to the archive (Unix ms); None: it can, as far as it knows."""
+
+    def __repr__(self) -> str:
+        return f"<ArchiveMeter, {self.counts['batches']} batches>"
 
 
 class Meters:
@@ -96,6 +110,7 @@ class Meters:
         """Metering rows compacted here, the rows that they became, and compactions that were refused."""
         self.dropped: Counter[str] = Counter(dict.fromkeys(KeptClass, 0))
         """Rows deleted here because their plan or their workspace no longer keeps them, by class."""
+        self.archive = ArchiveMeter()
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""

@@ -17,6 +17,7 @@ from sexton_actors.hub.actor import Hub
 from sexton_actors.jobs.actor import JobActor
 from sexton_actors.lease.actor import LeaseActor
 from sexton_actors.ledger.actor import LedgerActor
+from sexton_actors.periodic.archive_rounds import ArchiveRounds
 from sexton_actors.periodic.canary_rounds import CanaryRounds
 from sexton_actors.periodic.census import CensusTaker
 from sexton_actors.periodic.chat_rounds import ChatRounds
@@ -112,6 +113,7 @@ def tree(world: World) -> SupervisorSpec:
                 one(RetentionRounds, RetentionRounds),
                 one(CensusTaker, CensusTaker),
                 one(FileMover, FileMover),
+                one(ArchiveRounds, ArchiveRounds),
                 one(ChatRounds, ChatRounds),
                 one(JobRounds, JobRounds),
                 one(ErasureRounds, ErasureRounds),

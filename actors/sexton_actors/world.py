@@ -23,6 +23,7 @@ from sexton_actors.retention_terms import RetentionTerms
 from sexton_actors.secrets import Secrets
 from sexton_actors.terms import LOOK_EVERY_S
 from sexton_actors.webhooks.delivery_log import DeliveryLog
+from sexton_storage.archives.batches import Archiver
 from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.auth_sessions import SessionBounds
 from sexton_storage.records.transcripts import TranscriptBounds
@@ -56,6 +57,8 @@ class World:
     """How much of files is kept, and for how long."""
     objects: ObjectStore | None = None
     """Where files go that are whole; None: they stay in the database."""
+    archive: Archiver | None = None
+    """Where rows go before they are deleted by age; None: they are deleted at once."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept."""
     traces: TraceSink | None = None

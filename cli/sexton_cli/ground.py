@@ -16,6 +16,7 @@ from sexton_actors.backlog import Backlog
 from sexton_actors.memory_use import ProcessMemory
 from sexton_actors.secrets import Secrets
 from sexton_actors.world import World
+from sexton_cli.archives import open_archiver
 from sexton_cli.billing_file import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.data_folder import KEY_FILE, keep_address, keep_api_key, keep_certificate
@@ -208,6 +209,7 @@ async def open_ground(
         device_logins=settings.device_logins,
         files=settings.files,
         objects=await _objects(stack, settings),
+        archive=await open_archiver(stack, settings.archive, storage),
         transcripts=settings.transcripts,
         retention=settings.retention,
         erasures_file=settings.erasures_file,

@@ -59,6 +59,8 @@ class NodeSettings:
     """How much of files is kept, and for how long."""
     files_store: S3Address | None = None
     """Where files go that are whole; None: they stay in the database."""
+    archive: S3Address | Path | None = None
+    """Where rows go before they are deleted by age; None: they are deleted at once."""
     transcripts: TranscriptBounds = field(default_factory=TranscriptBounds)
     """How much of what runs said and did is kept, and for how long."""
     erasures_file: Path | None = None

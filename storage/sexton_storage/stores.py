@@ -8,6 +8,7 @@ from uuid import UUID
 from sexton_storage.records.agent_keys import AgentKeyStore
 from sexton_storage.records.api_keys import ApiKeyStore
 from sexton_storage.records.applied import AppliedStore
+from sexton_storage.records.archives import ArchiveStore
 from sexton_storage.records.artefacts import ArtefactStore
 from sexton_storage.records.audit import AuditStore
 from sexton_storage.records.auth_sessions import AuthSessionStore
@@ -176,6 +177,11 @@ class Storage(Protocol):
     def memories(self) -> MemoriesStore: ...
     @property
     def artefacts(self) -> ArtefactStore: ...
+    @property
+    def archives(self) -> ArchiveStore | None:
+        """None: nothing of this storage outlives its process, so nothing is archived."""
+        ...
+
     @property
     def erasures(self) -> ErasureStore: ...
     @property

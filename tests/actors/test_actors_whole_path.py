@@ -20,6 +20,7 @@ ROUNDS = (
         "census",
         "chat_rounds",
         "file_mover",
+        "archive_rounds",
         "vault_keeper",
     ),
     *(

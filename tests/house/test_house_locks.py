@@ -15,7 +15,7 @@ from packaging.version import Version
 
 from tests.house.survey import ROOT
 
-LOCKS = ["build", "runtime", "models", "otel", "dev", "audit", "fuzz", "packages"]
+LOCKS = ["build", "runtime", "models", "otel", "parquet", "dev", "audit", "fuzz", "packages"]
 PIN = re.compile(r"(?P<name>[a-z0-9-]+)(?:\[[a-z0-9,-]+\])?==(?P<version>\S+)(?: ; (?P<marker>.+))?")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
@@ -41,7 +41,7 @@ def test_a_lock_is_pins_with_hashes_and_nothing_else(lock: str) -> None:
     assert [pin.name for pin in pins if not pin.hashes] == []
 
 
-@pytest.mark.parametrize("lock", ["build", "runtime", "models", "otel"])
+@pytest.mark.parametrize("lock", ["build", "runtime", "models", "otel", "parquet"])
 def test_the_dev_lock_holds_all_of_the_other_locks(lock: str) -> None:
     dev = {(pin.name, pin.version, pin.hashes) for pin in read_lock("dev")}
 

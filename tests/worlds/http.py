@@ -38,6 +38,7 @@ from sexton_http.wire.loop_turns import LoopTurns
 from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
+from sexton_storage.archives.batches import Archiver
 from sexton_storage.memory import MemoryStorage, open_memory_storage
 from sexton_storage.objects.store import ObjectStore
 from sexton_storage.records.auth_sessions import SessionBounds
@@ -219,6 +220,7 @@ async def open_http_world_on(
     device_logins: SessionBounds | None = None,
     files: FileBounds | None = None,
     objects: ObjectStore | None = None,
+    archive: Archiver | None = None,
     provokes: bool = True,
     **settings: Any,
 ) -> AsyncIterator[HttpWorld]:
@@ -241,6 +243,7 @@ async def open_http_world_on(
         device_logins=device_logins or SessionBounds(),
         files=files or FileBounds(),
         objects=objects,
+        archive=archive,
     )
     installation = await bootstrap(storage, sealer, new_id=new_id, new_token=world.new_token)
     doors = await open_doors("127.0.0.1", 0)

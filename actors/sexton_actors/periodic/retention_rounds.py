@@ -51,7 +51,8 @@ class RetentionRounds(RoundsActor):
         """The partitions at once, before there is much to put into them."""
         ready = Round(MakeReady(), READY_EVERY_S, self._make_ready)
         drop = Round(DropOld(), DROP_EVERY_S, self._drop_old, first_s=FIRST_COMPACT_S)
-        if self._world.retention.slices_ms is None:
+        # With an archive its rounds compact, and delete what they have archived.
+        if self._world.retention.slices_ms is None or self._world.archive is not None:
             return (ready, drop)
         return (ready, drop, Round(Compact(), COMPACT_EVERY_S, self._compact, first_s=FIRST_COMPACT_S))
 
@@ -61,7 +62,7 @@ class RetentionRounds(RoundsActor):
 
     async def _drop_old(self) -> float | None:
         full = False
-        for kept in KeptClass:
+        for kept in KeptClass if self._world.archive is None else (KeptClass.FILES,):
             bounds = plan_bounds(self._world.terms.plans, kept)
             dropped = await self._world.storage.retention.drop(kept, bounds, limit=DROP_PAGE)
             if dropped:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from sexton_actors.protocol.gate import Close, Expire
 from sexton_actors.protocol.ledger import EndGrace
@@ -16,6 +17,7 @@ from sexton_actors.terms import (
     TRANSCRIPTS_INTERVAL_S,
 )
 from sexton_engine import Message
+from sexton_storage.records.retention import DAYS_MAX
 
 SWEEP_PAGE = 5_000
 PRUNE_PAGE = 10_000
@@ -69,7 +71,8 @@ class Sweeper(RoundsActor):
 
     async def _prune(self) -> float | None:
         storage = self._world.storage
-        await storage.instance.sweep(self._world.now_ms())
+        # With an archive what is old leaves by way of it alone: the archive's rounds delete it.
+        await storage.instance.sweep(self._world.now_ms(), deliveries=self._world.archive is None)
         pruned = await storage.frames.prune(
             keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT, limit=PRUNE_PAGE
         )
@@ -82,6 +85,8 @@ class Sweeper(RoundsActor):
 
     async def _prune_transcripts(self) -> float | None:
         transcripts, bounds = self._world.storage.transcripts, self._world.transcripts
+        if self._world.archive is not None:
+            bounds = replace(bounds, days=DAYS_MAX)
         pruned = await transcripts.prune(bounds, limit=TRANSCRIPTS_PAGE)
         pruned += await self._world.storage.kept_workspaces.prune(limit=TRANSCRIPTS_PAGE)
         return MORE_INTERVAL_S if pruned >= TRANSCRIPTS_PAGE else None

@@ -9,7 +9,7 @@ from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT
 from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
 from sexton_cli.commands.command import command
-from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_files_store
+from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_stores
 from sexton_cli.commands.shown_options import shown_options
 from sexton_cli.commands.trace_options import TRACE_OPTIONS, take_traces
 from sexton_cli.commands.worker_options import WORKER_OPTIONS
@@ -173,7 +173,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
     except ValueError as fault:
         raise click.UsageError(f"--trusted-proxy: {fault}") from fault
     ceilings = take_ceilings(given)
-    files_store = take_files_store(given)
+    stores = take_stores(given)
     traces = take_traces(given)
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))
     data = given.pop("data") or default_data()
@@ -183,7 +183,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         tls=tls,
         log=log,
         trusted_proxies=proxies,
-        files_store=files_store,
+        **stores,  # type: ignore[arg-type]  # they are read already
         **traces,  # type: ignore[arg-type]  # they are read already
         **ceilings,  # type: ignore[arg-type]  # these, too
         **given,  # type: ignore[arg-type]  # click has checked each by its option

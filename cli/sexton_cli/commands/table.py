@@ -271,6 +271,9 @@ NOUNS: Final[Verbs] = {
     "backup": Entry(
         "backup:backup", "Back a serving database and its keys up; verify, list, prune and restore backups."
     ),
+    "archive": Entry(
+        "archive:archive", "List, verify and read an archive of what went by age; asks no server."
+    ),
     "vault": Entry("vault:vault", "Look after the master keys; for platform admins."),
     "completion": Entry(
         "completion:completion", "Print the script that has a shell complete commands, options and names."

@@ -54,6 +54,7 @@ SERVER: Final[Mapping[str, Fact]] = {
     "max_transcript_workspace": _TRANSCRIPT,
     "slice_days": Fact("days", ("sexton_metering_compacted",)),
     "files_store": Fact(seen=("sexton_file_moves", "sexton_files_to_move")),
+    "archive": Fact(seen=("sexton_archived", "sexton_archive_waiting_seconds")),
     "s3_endpoint": _S3,
     "s3_region": _S3,
     "otlp_endpoint": Fact(seen=("sexton_spans", "sexton_trace_ends")),
@@ -96,7 +97,7 @@ VARIABLES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE": (
         "server",
-        "Who signs in to the store of `--files-store`.",
+        "Who signs in to the store of `--files-store` and of `--archive`.",
     ),
     "OTEL_EXPORTER_OTLP_HEADERS": (
         "server",

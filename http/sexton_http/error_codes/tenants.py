@@ -75,7 +75,7 @@ ROWS: Final = (
     Code(
         "UZ-RETENTION-001", 409, "Charged events would be deleted", ANSWER,
         cause="With the days that were sent, events that were charged would be deleted at once.",
-        way_out="`sexton retention preview` counts them. Export what you need: `sexton billing charges` for charges, `sexton event list --json` for events. Then send the same again with `drop_charged` (`sexton retention set … --drop-charged`), or choose more days. The sums of what was charged stay in any case.",
+        way_out="`sexton retention preview` counts them. Export what you need: `sexton billing charges` for charges, `sexton event list --json` for events. Then send the same again with `drop_charged` (`sexton retention set … --drop-charged`), or choose more days. With `--archive` a server archives such events before they go, and refuses nothing. The sums of what was charged stay in any case.",
         detail="12 events, charged 480000000 nanos, would be deleted at once", facts={"rows": 12, "charged_nanos": 480000000},
     ),
     Code(

@@ -88,7 +88,8 @@ async def get_retention(call: Call[NoBody, NoQuery]) -> RetentionView:
 async def put_retention(call: Call[RetentionPut, NoQuery]) -> RetentionView:
     """Set how many days the workspace keeps what it has; the plan's and the server's bounds still count.
 
-    Where events that were charged would go at once, it is refused unless `drop_charged` says that they may.
+    Where events that were charged would go at once, it is refused unless `drop_charged` says that they may,
+    or the server archives them first.
     """
     world, workspace_id = call.ctx.world, call.id("workspace_id")
     body = call.body
@@ -102,7 +103,8 @@ async def put_retention(call: Call[RetentionPut, NoQuery]) -> RetentionView:
     )
     before = await _view(call, await world.storage.retention.load(workspace_id))
     after = await _view(call, policy)
-    if not body.drop_charged:
+    # What an archive gets first is not lost: it goes there with what it was charged.
+    if not body.drop_charged and world.archive is None:
         await _keep_charged(call, _days_of_events(before), _days_of_events(after))
     await world.storage.retention.save(policy)
     return after

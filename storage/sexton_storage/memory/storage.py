@@ -66,7 +66,7 @@ class MemoryClock:
 class MemoryStorage:
     """All stores over one set of tables; ``tables`` may be looked at by tests."""
 
-    def __init__(self, tables: Tables, faults: Faults) -> None:
+    def __init__(self, tables: Tables, faults: Faults) -> None:  # noqa: PLR0915  one statement a store
         self.tables = tables
         self.faults = faults
         self.journal = journal = MemoryJournal(tables, faults)
@@ -107,6 +107,7 @@ class MemoryStorage:
         self.insights = MemoryInsights(tables, faults, journal)
         self.memories = MemoryMemories(tables, faults, journal)
         self.artefacts = MemoryArtefacts(tables, faults, journal)
+        self.archives = None
         self.erasures = MemoryErasures(tables, faults, journal)
         self.event_files = MemoryEventFiles(tables, faults, journal)
         self.blobs = MemoryBlobs(tables, faults, journal)

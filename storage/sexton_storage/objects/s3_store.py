@@ -35,6 +35,10 @@ async def open_s3_store(address: S3Address, sign: Sign | None = None) -> AsyncIt
         yield S3Store(S3Calls(http, address, signer), address.prefix)
 
 
+ObjectName = UUID | str
+"""A content's id; other users of a bucket give their objects names, with slashes between folders."""
+
+
 class S3Store:
     """Under its prefix it has one object a content, and one that says whose they are."""
 
@@ -52,7 +56,7 @@ class S3Store:
         await self._calls.call("PUT", key, body=owner)
         return (await self._calls.call("GET", key)).body
 
-    async def put(self, object_id: UUID, size: int, pieces: AsyncIterable[bytes]) -> None:
+    async def put(self, object_id: ObjectName, size: int, pieces: AsyncIterable[bytes]) -> None:
         key = self._key(object_id)
         if size <= PART_BYTES:
             body = b"".join([piece async for piece in pieces])
@@ -70,28 +74,32 @@ class S3Store:
                 await self._give_up(key, upload)
             raise
 
-    async def measure(self, object_id: UUID) -> int:
+    async def measure(self, object_id: ObjectName) -> int:
         key = self._key(object_id)
         length = (await self._calls.call("HEAD", key)).headers.get("content-length", "")
         if not length.isdecimal():
             raise ObjectStoreFault(f"the S3 store does not say how long {key} is")
         return int(length)
 
-    async def read(self, object_id: UUID, start: int, end: int) -> AsyncGenerator[bytes, None]:
+    async def read(self, object_id: ObjectName, start: int, end: int) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._calls.read(self._key(object_id), start, end, CHUNK_BYTES)) as pieces:
             async for piece in pieces:
                 yield piece
 
-    async def delete(self, object_id: UUID) -> None:
+    async def delete(self, object_id: ObjectName) -> None:
         key = self._key(object_id)
         await self._abort(key)
         await self._calls.call("DELETE", key, allowed=_GONE)
 
+    async def names(self, within: str, after: str) -> tuple[list[str], str | None]:
+        """List what is whole, has a name that begins so, and comes after a name; and where to go on."""
+        found, entries = await self._page(within, after)
+        names = [key.removeprefix(self._prefix) for key, _ in entries]
+        more = found.text("IsTruncated") == "true" and bool(names) and names[-1] > after
+        return names, names[-1] if more else None
+
     async def listed(self, after: str) -> ObjectPage:
-        start = [("start-after", f"{self._prefix}{after}")] if after else []
-        query = [("list-type", "2"), ("max-keys", str(PAGE)), ("prefix", self._prefix), *start]
-        found = Document((await self._calls.call("GET", "", sorted(query))).body)
-        entries = list(found.rows("Contents", "Key", "LastModified"))
+        found, entries = await self._page("", after)
         last = entries[-1][0].removeprefix(self._prefix) if entries else ""
         if not after:
             # Uploads that were never ended are in no list of objects.
@@ -101,6 +109,12 @@ class S3Store:
         # A list that does not go on would have no end.
         more = found.text("IsTruncated") == "true" and last > after
         return ObjectPage(tuple((one, at) for one, at in objects if one is not None), last if more else None)
+
+    async def _page(self, within: str, after: str) -> tuple[Document, list[tuple[str, str]]]:
+        start = [("start-after", f"{self._prefix}{after}")] if after else []
+        query = [("list-type", "2"), ("max-keys", str(PAGE)), ("prefix", f"{self._prefix}{within}"), *start]
+        found = Document((await self._calls.call("GET", "", sorted(query))).body)
+        return found, list(found.rows("Contents", "Key", "LastModified"))
 
     async def _send(self, key: str, upload: str, pieces: AsyncIterable[bytes]) -> None:
         etags: list[str] = []
@@ -127,7 +141,7 @@ class S3Store:
         except ObjectStoreFault:
             return  # The next one who sends or deletes this content finds it.
 
-    def _key(self, object_id: UUID) -> str:
+    def _key(self, object_id: ObjectName) -> str:
         return f"{self._prefix}{object_id}"
 
 

@@ -23,6 +23,7 @@ from sexton_storage.postgres.signals import Listening, PostgresSignals
 from sexton_storage.postgres.stores.agent_keys import PostgresAgentKeys
 from sexton_storage.postgres.stores.api_keys import PostgresApiKeys
 from sexton_storage.postgres.stores.applied import PostgresApplied
+from sexton_storage.postgres.stores.archives import PostgresArchives
 from sexton_storage.postgres.stores.artefacts import PostgresArtefacts
 from sexton_storage.postgres.stores.audit import PostgresAudit
 from sexton_storage.postgres.stores.blobs import PostgresBlobs
@@ -126,6 +127,7 @@ class PostgresStorage:
         self.holdings = PostgresHoldings(database)
         self.insights, self.retention = PostgresInsights(database), PostgresRetention(database)
         self.memories = PostgresMemories(database)
+        self.archives = PostgresArchives(database)
         self.artefacts = PostgresArtefacts(database)
         self.erasures = PostgresErasures(database)
         self.event_files = PostgresEventFiles(database)

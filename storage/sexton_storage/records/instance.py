@@ -29,8 +29,8 @@ class InstanceStore(Protocol):
         """Keep ``value`` unless one is kept under the name already; gives what is kept then."""
         ...
 
-    async def sweep(self, now: int) -> int:
-        """Delete what is past keeping and small.
+    async def sweep(self, now: int, *, deliveries: bool = True) -> int:
+        """Delete what is past keeping and small; deliveries of webhooks only where that is said.
 
         Dedup keys beyond the window, follow-ups long over, used or expired enrolment tokens, auth sessions an
         hour after their time, links, browser sessions and sign-ins that are over.

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import msgspec
 
 from sexton_storage.records.tenants import PlanTier
+
+DAYS_MAX: Final = 36_500
+"""A hundred years: as good as for ever."""
 
 
 class KeptClass(StrEnum):

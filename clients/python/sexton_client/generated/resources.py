@@ -3134,7 +3134,7 @@ class Retention(Resource):
         """Set how many days the workspace keeps what it has; the plan's and the server's bounds still count.
 
         Where events that were charged would go at once, it is refused unless `drop_charged` says that they
-        may. For an API key or a user token, from the role admin on.
+        may, or the server archives them first. For an API key or a user token, from the role admin on.
         """
         return self._transport.call(
             operations.PUT_RETENTION,

@@ -198,7 +198,12 @@ def _values(count: RefusalCount) -> tuple[object, ...]:
 
 async def sweep_deliveries(connection: Connection, now: int, limit: int) -> int:
     """Delete what is past keeping; how many rows."""
+    rows = await connection.execute(_SWEEP, now - DELIVERIES_KEEP_MS, limit)
+    return int(rows.split()[-1])
+
+
+async def sweep_delivery_counts(connection: Connection, now: int, limit: int) -> int:
+    """Delete the counts of refusals that are past keeping; how many rows."""
     before = now - DELIVERIES_KEEP_MS
-    rows = await connection.execute(_SWEEP, before, limit)
     counts = await connection.execute(_SWEEP_COUNTS, before // HOUR_MS, limit)
-    return int(rows.split()[-1]) + int(counts.split()[-1])
+    return int(counts.split()[-1])

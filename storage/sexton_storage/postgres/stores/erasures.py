@@ -13,6 +13,7 @@ from sexton_storage.decisions.tombstones import again, tombstone_of
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Connection, Row
 from sexton_storage.postgres.sql.rows import Rows
+from sexton_storage.postgres.stores.archives import COUNT_ARCHIVED
 from sexton_storage.postgres.stores.base import PostgresStore
 from sexton_storage.postgres.stores.erasure_surfaces import TABLES, Fate, Surface
 from sexton_storage.postgres.stores.event_words import HOLD_PLACE, write_words
@@ -167,7 +168,9 @@ async def _answers(connection: Connection, erasure: Erasure) -> Found:
     if not erasure.dry_run:
         where = _ANSWERS.removeprefix("key_uses ")
         await connection.execute(f"UPDATE key_uses SET sealed = '' {where}", scope)
-    return Found(None, {"saved_answers": count} if count else {}, {})
+    # What has left the database is not looked through: the receipt says how much may have the value.
+    archives = await connection.fetchval(COUNT_ARCHIVED, erasure.workspace_id)
+    return Found(None, {"saved_answers": count} if count else {}, {"archives": archives} if archives else {})
 
 
 async def _page(connection: Connection, erasure: Erasure, name: str, surface: Surface) -> Found:

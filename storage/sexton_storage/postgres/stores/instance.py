@@ -3,7 +3,7 @@
 from sexton_storage.periods import day_of
 from sexton_storage.postgres.connections.connection import Connection
 from sexton_storage.postgres.stores.base import PostgresStore
-from sexton_storage.postgres.stores.deliveries import sweep_deliveries
+from sexton_storage.postgres.stores.deliveries import sweep_deliveries, sweep_delivery_counts
 from sexton_storage.postgres.stores.failures import sweep_failures
 from sexton_storage.postgres.stores.fleet import sweep_changes
 from sexton_storage.postgres.stores.follow_ups import sweep_follow_ups
@@ -66,7 +66,7 @@ class PostgresInstance(PostgresStore):
         kept: bytes = await self._value("SELECT value FROM settings WHERE name = $1", name)
         return kept
 
-    async def sweep(self, now: int) -> int:
+    async def sweep(self, now: int, *, deliveries: bool = True) -> int:
         async def work(connection: Connection) -> int:
             keys = await connection.execute(_SWEEP_DEDUP, now - DEDUP_WINDOW_MS, SWEEP_LIMIT)
             tokens = await connection.execute(_SWEEP_TOKENS, now)
@@ -82,7 +82,9 @@ class PostgresInstance(PostgresStore):
             swept += await sweep_follow_ups(connection, now, SWEEP_LIMIT)
             swept += await sweep_jobs(connection, now, SWEEP_LIMIT)
             swept += await sweep_failures(connection, now, SWEEP_LIMIT)
-            swept += await sweep_deliveries(connection, now, SWEEP_LIMIT)
+            swept += await sweep_delivery_counts(connection, now, SWEEP_LIMIT)
+            if deliveries:
+                swept += await sweep_deliveries(connection, now, SWEEP_LIMIT)
             return swept + await sweep_identity(connection, now)
 
         # Deleting what is past keeping may be done twice: no mark is needed.

@@ -21,7 +21,7 @@ BY_AGENT_AND_EVENT: Final = (
 )
 BY_EVENT: Final = ("gates", "leases", "artefacts", "event_files", "scores")
 # Ends with the transaction. Two that deleted the same rows could wait for each other.
-_HOLD: Final = "SELECT pg_try_advisory_xact_lock(1234554321, 57)"
+HOLD_RETENTION: Final = "SELECT pg_try_advisory_xact_lock(1234554321, 57)"
 _SAVE: Final = f"""
 {POLICIES.insert("workspace_retention")}
 ON CONFLICT (workspace_id) DO UPDATE SET event_days = excluded.event_days,
@@ -46,7 +46,7 @@ SELECT e.zombie_id, e.id FROM kept k CROSS JOIN LATERAL (
      ORDER BY created_at, arrival LIMIT $3) e
  LIMIT $3
 """
-_OF_PAIRS: Final = """
+OF_PAIRS: Final = """
 DELETE FROM {table} o USING unnest($1::uuid[], $2::uuid[]) v(zombie_id, event_id)
  WHERE o.zombie_id = v.zombie_id AND o.event_id = v.event_id
 """
@@ -166,7 +166,7 @@ class PostgresRetention(PostgresStore):
         bounds = [tier.value for tier in plans], list(plans.values())
 
         async def work(connection: Connection) -> int:
-            if not await connection.fetchval(_HOLD):
+            if not await connection.fetchval(HOLD_RETENTION):
                 return 0  # Another node is at it.
             if kept is KeptClass.EVENTS:
                 return await _drop_events(connection, *bounds, limit)
@@ -187,7 +187,7 @@ async def _drop_events(connection: Connection, tiers: list[str], keep_ms: list[i
     # No words of an event are written after they were deleted.
     await connection.execute(HOLD_PLACE)
     for table in BY_AGENT_AND_EVENT:
-        await connection.execute(_OF_PAIRS.format(table=table), agents, events)
+        await connection.execute(OF_PAIRS.format(table=table), agents, events)
     for table in BY_EVENT:
         await connection.execute(f"DELETE FROM {table} WHERE event_id = ANY($1)", events)
     gone = await connection.execute("DELETE FROM events WHERE id = ANY($1)", events)
