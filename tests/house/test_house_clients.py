@@ -59,8 +59,8 @@ def test_the_python_client_has_each_route_that_is_for_programs() -> None:
     assert known == declared, "run `make clients ARGS=--write`, and name what is new in clients/names.toml"
 
 
-def test_the_python_client_knows_each_code_and_what_it_means() -> None:
-    met = {code: row.cause for code, row in CODES.items() if row.shown != (Shown.STARTUP,)}
+def test_the_python_client_knows_each_code_and_what_to_do_about_it() -> None:
+    met = {code: row.way_out for code, row in CODES.items() if row.shown != (Shown.STARTUP,)}
 
     assert met == HINTS, "run `make clients ARGS=--write`"
     assert {code.value for code in ErrorCode} == {*met, ""}
