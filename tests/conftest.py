@@ -26,6 +26,7 @@ from tests.shared_collection import SharedCollection
 from tests.sharing import ByFile
 from tests.thorough import examples
 from tests.worlds.cluster_template import PLACE_VARIABLE, put_cluster
+from tests.worlds.other_postgres import check_release, take_other_postgres
 from tests.worlds.plain_logs import log_plainly
 
 START_MS = 1_732_060_800_000
@@ -63,6 +64,7 @@ _SEEN_CODES: set[str] = set()
 
 
 def pytest_configure() -> None:
+    take_other_postgres()
     gc.set_threshold(*COLLECT_AFTER)
     log_plainly()
     settings.register_profile("sexton", settings(), max_examples=examples(100))
@@ -206,6 +208,7 @@ def embedded_server(
     del cluster_template
     keeper = _SessionServer(tmp_path_factory.mktemp("postgres"))
     server = keeper.start()
+    check_release(server.data)
     yield server
     keeper.stop()
 

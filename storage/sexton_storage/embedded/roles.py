@@ -106,4 +106,6 @@ def admit_owner(data: Path, account: Account | None) -> None:
         write_file(data / "pg_hba.conf", _ADMITTED.format(method="trust"), account)
         return
     write_file(data / "pg_hba.conf", _ADMITTED.format(method="peer map=owner"), account)
-    write_file(data / "pg_ident.conf", f'owner  "{name}"  all\n', account)
+    # Before PostgreSQL 16 `all` was the name of a role like any other, so that ours are named as well.
+    admitted = "".join(f'owner  "{name}"  {role}\n' for role in ("all", ROLE, SUPERUSER))
+    write_file(data / "pg_ident.conf", admitted, account)

@@ -49,13 +49,22 @@ _SETTINGS = {
     "max_wal_size": "2GB",
     "checkpoint_timeout": "15min",
     "max_parallel_workers_per_gather": "0",
-    "io_method": "sync",
     "logging_collector": "on",
     "log_filename": "postgres-%a.log",
     "log_truncate_on_rotation": "on",
     "log_rotation_age": "1d",
     "log_rotation_size": "0",
 }
+_SINCE = ((18, "io_method", "sync"),)
+
+
+def newer_settings(major: str) -> dict[str, str]:
+    """Give the settings that an older release does not know, and would not start with.
+
+    >>> newer_settings("17"), newer_settings("18")
+    ({}, {'io_method': 'sync'})
+    """
+    return {name: value for since, name, value in _SINCE if int(major) >= since}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,9 @@ class EmbeddedServer:
             self.base.chmod(stat.S_IMODE(self.base.stat().st_mode) | stat.S_IXGRP)
 
     async def _start_once(self) -> bool:
-        options = _SETTINGS | {
+        options = {
+            **_SETTINGS,
+            **newer_settings((self.data / "PG_VERSION").read_text(encoding="ascii")),
             "unix_socket_directories": str(self.sockets),
             "log_directory": str(self.base / "log"),
             **({} if self._archive is None else archive_settings(self._archive)),
