@@ -29,6 +29,7 @@ def test_each_operation_has_a_beginning_and_one_end_that_the_checker_can_read() 
     recorder.close()
 
     entries = [Entry(**json.loads(line)) for line in file.getvalue().splitlines()]
+
     assert [(entry.op, entry.kind) for entry in entries] == [
         (1, "invoke"),
         (2, "invoke"),
