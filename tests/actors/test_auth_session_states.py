@@ -165,6 +165,7 @@ def test_the_minute_of_a_lost_answer_has_sixty_seconds() -> None:
 def test_what_was_over_before_its_time_stays_what_it_was() -> None:
     taken = decide(session("complete"), m.Read(), NOW).session
     assert taken is not None
+
     again = decide(taken, RIGHT, NOW).reply
 
     assert status_at(taken, taken.expires_at) == "consumed"

@@ -139,3 +139,9 @@ def test_the_frame_of_a_loan_holds_nothing_of_the_credential() -> None:
 
     assert (frame.kind, frame.event_id) == ("grant_used", EVENT)
     assert set(frame.data) == {"grant_id", "service", "status"}
+
+
+def test_a_grant_begins_with_its_first_version() -> None:
+    begun = transitions.request(None, AGENT, request_of(), NOW)
+
+    assert begun.grant.version == 1

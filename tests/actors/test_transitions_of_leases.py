@@ -14,6 +14,7 @@ from sexton_actors.lease.transitions.releases import park, release, undelivered
 from sexton_actors.lease.transitions.renewals import answer, over_budget, renew
 from sexton_actors.lease.transitions.reports import continuation_of, report
 from sexton_actors.lease.transitions.state import LeaseState, fenced, is_live
+from sexton_actors.manifest.model import Manifest
 from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
 from sexton_actors.terms import MAX_ATTEMPTS
@@ -176,6 +177,10 @@ def test_a_renewal_is_told_in_full() -> None:
     assert daily.facts == {"spent_today_nanos": 100, "balance_nanos": 9}
     assert isinstance(empty, Refusal)
     assert empty.facts == {"balance_nanos": 0}
+    monthly = answer(replace(LEASE, budget_monthly_nanos=5), Renewed(1, 9, 0, 5))
+    assert isinstance(monthly, Refusal)
+    assert monthly.code == "UZ-ZMB-001"
+    assert not over_budget(replace(LEASE, budget_daily_nanos=5), 4, 99)
     assert over_budget(replace(LEASE, budget_monthly_nanos=5), 99, 5)
     assert not over_budget(replace(LEASE, budget_monthly_nanos=5), 99, 4)
 
@@ -623,3 +628,13 @@ def test_pieces_of_text_are_joined_up_to_their_bound() -> None:
     assert [frame.at_ms for frame in three] == [0, 2]
     assert coalesced(other) == other
     assert coalesced(said("a"))[0].data == {"text": "a"}
+
+
+def test_a_shadow_run_is_told_of_nothing_that_it_could_reach() -> None:
+    manifest = Manifest("x", "x", "1.0.0", "", (), tools=("shell", "mcp__x"), network_allow=("a.org",))
+    full = replace(
+        manifest, credentials=("c",), integrations=("slack",), env={"A": "1", "B": "${secrets.c.d}"}
+    )
+    quiet = shadows.without_effects(full)
+
+    assert quiet == replace(manifest, tools=("shell",), network_allow=(), env={"A": "1"})

@@ -1,4 +1,4 @@
-"""Puts a mutant in the place of what is imported already, in a process that ends with it."""
+"""Puts a mutant instead of what is imported already, in a process that ends with it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ PATIENCE_S: Final = 3
 """A mutant's tests are ended when they take this many times as long as without it, and these seconds more."""
 WHOLE_S: Final = 600.0
 GROUP: Final = 40
-"""So many tests are looked at by one child, in at most this time of its own."""
+"""Tests that one child looks at, in at most this time."""
 
 
 class Tried(NamedTuple):

@@ -198,6 +198,7 @@ def test_the_surfaces_are_gone_through_in_their_order() -> None:
         ({"oa": 1}, "ob", None),
         ({"fa": 1, "fb": 1, "oa": 0}, "oa", "fb"),
         ({"fa": 9, "fb": 1, "oa": 9}, "ob", "oa"),
+        ({"fa": 3, "fb": 3, "fc": 3, "xa": 5, "oa": 1}, "oa", "fc"),
     ],
 )
 def test_the_busiest_network_gives_way_to_one_that_has_fewer_afterwards(
