@@ -15,14 +15,7 @@ from sexton_http.wire.http2_calm import Calm
 from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
 from sexton_http.wire.http2_frames import FrameBorders
 from sexton_http.wire.http2_heads import read_head
-from sexton_http.wire.http2_session import (
-    MAX_STREAMS,
-    PREFACE,
-    last_words,
-    more_pieces,
-    open_session,
-    take_turns,
-)
+from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, last_words, open_session, take_turns
 from sexton_http.wire.http2_tasks import Workers, Writer, until_it_waits
 from sexton_http.wire.malformed import malformed
 from sexton_http.wire.transport import Ends, Transport
@@ -69,8 +62,6 @@ class Http2Connection:
         # The clock itself: trio.current_time looks it up by three calls.
         self._now = trio.lowlevel.current_clock().current_time
         self._requests = 0
-        self._sent = 0
-        """Bytes in all."""
         self._borders = FrameBorders(len(PREFACE))
         self._since = self._now()
         """When the connection was opened, or the last stream ended."""
@@ -106,7 +97,7 @@ class Http2Connection:
         """Until when this connection, or one of its streams, may wait for its client."""
         if self._over:
             return self._linger_until
-        due = min((_due(exchange) for exchange in self._open.values()), default=math.inf)
+        due = min((exchange.due() for exchange in self._open.values()), default=math.inf)
         if self._part_since is not None:
             due = min(due, self._part_since + timeouts.READ_S)
         return due if self._open else min(due, self._since + timeouts.KEEP_ALIVE_S)
@@ -118,7 +109,7 @@ class Http2Connection:
     def cut(self) -> None:
         """End the streams that are overdue; the connection, if none is or if it stands still as a whole."""
         now = self._now()
-        late = [exchange for exchange in self._open.values() if now >= _due(exchange)]
+        late = [exchange for exchange in self._open.values() if now >= exchange.due()]
         if not late or self._over or self._writer.torn:
             self._leave(ErrorCode.NO_ERROR)
             self._stop_reading()
@@ -336,22 +327,11 @@ class Http2Connection:
 
     def _pump(self) -> bool:
         """Give the transport what it takes of what may be sent, without waiting; whether more may come."""
-        session, writer, size = self.session, self._writer, self._transport.piece_bytes
-        while not (writer.torn or self._over):
-            data = session.data_to_send(size)
-            if len(data) < size:
-                if data:
-                    self._sent += len(data)
-                    writer.send(data)
-                break
-            more = more_pieces(session, size)
-            self._sent += size + sum(map(len, more))
-            writer.send_pieces((data, *more))
-            if len(more[-1]) < size:
-                break
+        if not self._over:
+            self._writer.send_ready(self.session)
         if self._over:
             return False
-        for event in session.events():
+        for event in self.session.events():
             self._note(event)
         if self._waiting and not self._over:
             self._look_who_waits()
@@ -367,7 +347,7 @@ class Http2Connection:
                 del self._waiting[exchange.id]
                 if exchange.ended and not exchange.complete:
                     self._stop_sender(exchange)
-            elif exchange.turn.look(exchange.handed_on - size, self._sent):
+            elif exchange.turn.look(exchange.handed_on - size, self._writer.sent):
                 take_turns(self.session, exchange.id, first=exchange.turn.is_first)
 
     # --- the end --------------------------------------------------------------------------------------------
@@ -417,8 +397,3 @@ class Http2Connection:
         self._writer.wake()
         if self._workers is not None:
             self._workers.end()
-
-
-def _due(exchange: Http2Exchange) -> float:
-    read_due = math.inf if exchange.complete or exchange.gone else exchange.begun + timeouts.READ_S
-    return min(read_due, exchange.write_due)

@@ -159,6 +159,11 @@ class Http2Exchange:
             self.answer(500, (), b"")
         self.discard()
 
+    def due(self) -> float:
+        """Until when this stream may wait for its client."""
+        read_due = math.inf if self.complete or self.gone else self.begun + timeouts.READ_S
+        return min(read_due, self.write_due)
+
     # --- what the client sends ------------------------------------------------------------------------------
 
     def put(self, data: bytes, *, last: bool) -> None:

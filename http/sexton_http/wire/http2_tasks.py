@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 import trio
+from ngh2 import Connection
 
 from sexton_http.wire import timeouts
+from sexton_http.wire.http2_session import more_pieces
 from sexton_http.wire.transport import Transport
 
 T = TypeVar("T")
@@ -110,7 +112,7 @@ class Workers(Generic[T]):
 class Writer:
     """Gives the transport what it takes at once; what it does not, one task waits for."""
 
-    __slots__ = ("_finished", "_has_work", "_task", "_transport", "_when_lost", "lost", "torn")
+    __slots__ = ("_finished", "_has_work", "_task", "_transport", "_when_lost", "lost", "sent", "torn")
 
     def __init__(self, transport: Transport, when_lost: Callable[[], None]) -> None:
         """``when_lost`` is called when nothing can be sent any more."""
@@ -121,6 +123,8 @@ class Writer:
         self._task: trio.lowlevel.Task | None = None
         self.torn = False
         """The kernel has taken a part of a write: the rest goes first, and nothing may be sent before it."""
+        self.sent = 0
+        """Bytes that the session had ready."""
         self.lost = False
         """No byte can be sent."""
 
@@ -141,6 +145,22 @@ class Writer:
             self._lose()
         if self.torn:
             self.wake()
+
+    def send_ready(self, session: Connection) -> None:
+        """Send what ``session`` has, as much as the transport takes at once."""
+        size = self._transport.piece_bytes
+        while not (self.torn or self.lost):
+            data = session.data_to_send(size)
+            self.sent += len(data)
+            if len(data) < size:
+                if data:
+                    self.send(data)
+                break
+            more = more_pieces(session, size)
+            self.sent += sum(map(len, more))
+            self.send_pieces((data, *more))
+            if len(more[-1]) < size:
+                break
 
     def wake(self) -> None:
         """Have the task do what is to be done, in the next turn of the loop."""
