@@ -425,6 +425,7 @@ def test_a_page_that_took_no_time_has_a_rate_and_outcomes_belong_to_its_events()
     assert quick is not None
     assert slow is not None
     assert (quick.rate, slow.rate, quick.done, quick.skipped) == (2_000, 0, 1, 1)
+
     with pytest.raises(ValueError, match="zip"):
         jobs.settle(job, job.page, ["done"], 500, NOW)
 

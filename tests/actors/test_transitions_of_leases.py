@@ -177,6 +177,7 @@ def test_a_renewal_is_told_in_full() -> None:
     assert daily.facts == {"spent_today_nanos": 100, "balance_nanos": 9}
     assert isinstance(empty, Refusal)
     assert empty.facts == {"balance_nanos": 0}
+
     monthly = answer(replace(LEASE, budget_monthly_nanos=5), Renewed(1, 9, 0, 5))
     assert isinstance(monthly, Refusal)
     assert monthly.code == "UZ-ZMB-001"
@@ -315,6 +316,7 @@ def test_what_is_left_to_do_goes_on_as_another_event() -> None:
         continuation=next_one,
         frames=(complete("processed"), frame),
     )
+
     failed = report(STATE, replace(SAID, outcome="agent_error"), NOW, (), next_one)
     assert isinstance(failed, EndLease)
     assert failed.continuation is None
@@ -534,6 +536,7 @@ def test_a_gate_is_opened_with_the_frame_that_shows_it() -> None:
     assert approvals.open_gate(STATE, gate, NOW) == OpenGate(
         gate, 5, (NewFrame(AGENT, EVENT, "gate_pending", NOW, data),)
     )
+
     data |= {"status": "denied", "resolved_by": "policy"}
     assert approvals.open_gate(STATE, closed, NOW) == OpenGate(
         closed, 5, (NewFrame(AGENT, EVENT, "gate_resolved", NOW, data),)

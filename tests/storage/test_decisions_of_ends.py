@@ -325,6 +325,7 @@ def test_a_gate_opens_once_under_a_lease_that_holds() -> None:
         GateOpened(GATE, existed=False), (GATE,), (FRAME,)
     )
     assert gates.open_gate(OPENING, earlier, held=True) == Decided(GateOpened(GATE, existed=True), (GATE,))
+
     for known in (GATE, closed):
         assert gates.open_gate(OPENING, known, held=True) == Decided(GateOpened(known, existed=True))
 
@@ -337,6 +338,7 @@ def test_the_first_answer_frees_the_event_that_waits_here() -> None:
     assert gates.resolve_gate(ResolveRows(GATE, WAITING), ANSWER) == Decided(
         GateResolved(gate, event_freed=True), (gate, freed), (FRAME,)
     )
+
     for event in (None, elsewhere, EventRow(RUNNING, OTHER)):
         assert gates.resolve_gate(ResolveRows(GATE, event), ANSWER) == Decided(
             GateResolved(gate, event_freed=False), (gate,), (FRAME,)

@@ -134,6 +134,7 @@ def test_a_pass_begins_with_nothing_kept_and_nothing_waited_for() -> None:
     assert begun == replace(
         row, status=ErasureStatus.RUNNING, after=("7",), updated_at=9, kept={"events": 5}, waits=6
     )
+
     later = moved(replace(row, surface=3), Found(("1",), {}, {}), 9)
 
     assert (goes_on.kept, goes_on.waits) == ({"events": 2}, 3)

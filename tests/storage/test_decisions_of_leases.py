@@ -235,6 +235,7 @@ def test_a_lease_is_billed_its_own_slices_alone() -> None:
         recorded_at=NOW,
         models=SHARES,
     )
+
     own = charge.bill(replace(lease, own_key=True), [PERIOD], NOW)
     assert own is not None
     assert own.posture == "self_managed"

@@ -55,6 +55,7 @@ def test_a_lease_leaves_a_snapshot_of_what_it_has_sent() -> None:
     left = Snapshot(*(LEASE, AGENT, PLACE, EVENT, 5, True, OTHER, b"h" * 32, 9, NOW))
 
     assert snapshot_of(HELD, START, BLOB, NOW, held=True) == left
+
     for settled, blob, held in (
         (START, BLOB, False),
         (None, BLOB, True),
@@ -83,6 +84,7 @@ def test_what_nobody_starts_from_is_outdated() -> None:
     found = outdated([*before, *many, *old, *lost], 5)
 
     assert [one.fencing_token for one in found] == [41, 40, 5, 4, 12, 10]
+
     for status in (LeaseStatus.ACTIVE, LeaseStatus.CANCELLING, LeaseStatus.REPORTED, LeaseStatus.PARKED):
         assert outdated([(shot(6), status)], 5) == []
 
@@ -130,6 +132,7 @@ def test_what_is_beyond_a_bound_is_cut_or_not_kept(
     assert len(to_json({"t": 1})) == 7
     assert [one.kind for one in taken.entries] == kinds
     assert taken.transcript.is_cut is ("cut" in kinds or "is_cut" in kept)
+
     if kinds == ["cut"] and not kept:
         facts = {"kept_entries": 3, "kept_bytes": 10, "max_bytes": 16}
         assert taken.entries == (entry(8, 300, "cut", facts),)
@@ -160,6 +163,7 @@ def test_files_are_brought_as_they_were_sent() -> None:
         first,
         replace(first, number=1, name="b", media_type="a/b"),
     ]
+
     with pytest.raises(ValueError, match="zip"):
         event_files.bring(NEW, [OWN, typed], [None], {OTHER: BLOB})
 
