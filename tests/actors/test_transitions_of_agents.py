@@ -118,7 +118,7 @@ def test_only_an_active_agent_of_a_workspace_that_goes_on_takes_work(
     facts = {"current_state": str(status)}
     usual: list[tuple[str, dict[str, Any]] | None] = [("UZ-ZMB-012", facts)] * 3
     if status is ZombieStatus.ACTIVE:
-        told = ("UZ-WORKSPACE-002", {}) if paused else None
+        told: tuple[str, dict[str, Any]] | None = ("UZ-WORKSPACE-002", {}) if paused else None
         assert [one and (one.code, one.facts) for one in found] == [told] * 4
     else:
         assert [one and (one.code, one.facts) for one in found] == [("UZ-WH-003", facts), *usual]
@@ -384,7 +384,7 @@ def test_what_became_of_a_page_is_counted(status: JobStatus, holder: UUID | None
         holder=holder,
         held_until=9,
     )
-    outcomes = [DONE, DONE, SKIPPED, Refused("A"), Later("busy")]
+    outcomes: list[jobs.Outcome] = [DONE, DONE, SKIPPED, Refused("A"), Later("busy")]
     left = page[4:] if status is JobStatus.RUNNING else ()
 
     assert jobs.settle(job, page, outcomes, 500, NOW) == replace(

@@ -149,7 +149,8 @@ def streams(data: bytes) -> None:
 
 def _events(data: bytes) -> Iterator[httpx2.ServerSentEvent]:
     """The events, by the words of the standard, from all bytes at once."""
-    event, lines, last_id = "", [], ""
+    lines: list[str] = []
+    event, last_id = "", ""
     for line in re.split(rb"\r\n|\r|\n", data)[:-1]:
         text = line.decode("utf-8", "surrogateescape")
         name, _, value = text.partition(":")

@@ -55,18 +55,18 @@ class Mutant(NamedTuple):
 class _Slot(NamedTuple):
     parent: ast.AST
     field: str
-    index: int | None
+    number: int | None
     where: str
 
     def node(self) -> Any:
         held = getattr(self.parent, self.field)
-        return held if self.index is None else held[self.index]
+        return held if self.number is None else held[self.number]
 
     def put(self, node: ast.AST) -> None:
-        if self.index is None:
+        if self.number is None:
             setattr(self.parent, self.field, node)
         else:
-            getattr(self.parent, self.field)[self.index] = node
+            getattr(self.parent, self.field)[self.number] = node
 
 
 def mutants(module: ModuleType, text: str) -> Iterator[Mutant]:

@@ -83,7 +83,7 @@ def function_in(value: Any) -> FunctionType | None:
         value = value.fget
     elif isinstance(value, functools.cached_property):
         value = value.func
-    if callable(value) and not isinstance(value, type):
+    if hasattr(value, "__wrapped__"):
         value = inspect.unwrap(value)
     return value if isinstance(value, FunctionType) else None
 
@@ -101,7 +101,7 @@ def _made_from(constant: str, source: ast.Module) -> Iterator[str]:
             case _:
                 continue
         used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)}
-        if name not in names and names & used:
+        if names & used and name not in names:
             names.add(name)
             yield name
 
