@@ -108,5 +108,5 @@ def _made_from(constant: str, source: ast.Module) -> Iterator[str]:
 
 def _replace(name: str, before: Any, after: Any) -> None:
     for other in list(sys.modules.values()):
-        if isinstance(other, ModuleType) and vars(other).get(name) is before:
+        if getattr(other, name, None) is before:
             setattr(other, name, after)
