@@ -85,6 +85,7 @@ async def _month(storage: PostgresStorage, portal: Any, connection: Any) -> list
     harness.tell(
         f"{runs * SLICES} slices a day, a {SCALE}th of {A_SECOND} renewals a second; {KEEP_DAYS} days kept"
     )
+    rows = 0.0
     for number in range(DAYS):
         start = (today - DAYS - KEEP_DAYS + number) * DAY_MS
         name = (await ask("SELECT to_char(to_timestamp($1 / 1000.0) AT TIME ZONE 'UTC', 'YYYYMMDD')", start))[

@@ -150,7 +150,7 @@ def test_what_is_not_over_is_not_replayed_and_a_killed_agent_is_not_configured()
 def test_a_message_has_its_size(message: str, is_taken: bool) -> None:
     found = agents.may_be_messaged(ZOMBIE, message, workspace_paused=False)
 
-    assert (found is None) is is_taken
+    assert (None if found is None else found.code) == (None if is_taken else "UZ-REQ-001")
 
 
 # --- events -------------------------------------------------------------------------------------------------

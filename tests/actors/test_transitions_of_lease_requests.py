@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from sexton_actors.lease.transitions import approvals, follow_ups, integrations, shadows
 from sexton_actors.lease.transitions.activity import CONNECTION, activity
 from sexton_actors.lease.transitions.chunks import coalesced
-from sexton_actors.manifest.model import Manifest
+from sexton_actors.manifest.model import Manifest, NetworkRule, WorkspaceKind
 from sexton_actors.protocol import lease as m
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.follow_ups import FollowUp
@@ -146,7 +146,13 @@ def test_pieces_of_text_are_joined_up_to_their_bound() -> None:
 def test_a_shadow_run_is_told_of_nothing_that_it_could_reach() -> None:
     manifest = Manifest("x", "x", "1.0.0", "", (), tools=("shell", "mcp__x"), network_allow=("a.org",))
     full = replace(
-        manifest, credentials=("c",), integrations=("slack",), env={"A": "1", "B": "${secrets.c.d}"}
+        manifest,
+        credentials=("c",),
+        integrations=("slack",),
+        mcp_servers=("x",),
+        network_rules=(NetworkRule("b.org", (8443,)),),
+        workspace=WorkspaceKind.KEEP,
+        env={"A": "1", "B": "${secrets.c.d}"},
     )
     quiet = shadows.without_effects(full)
 

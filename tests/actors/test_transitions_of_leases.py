@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from sexton_actors.lease.transitions import end
+from sexton_actors.lease.transitions import end, shadows
 from sexton_actors.lease.transitions.reclaim import abort, reclaim
 from sexton_actors.lease.transitions.releases import park, release, undelivered
 from sexton_actors.lease.transitions.renewals import answer, over_budget, renew
@@ -318,6 +318,17 @@ def test_proposals_and_memories_are_kept_unless_the_run_was_stopped_or_a_shadow(
     ]
     assert isinstance(found[2], EndLease)
     assert (found[2].continuation, found[2].event.checkpoint) == (None, None)
+    assert shadows.without_changes(replace(says, proposals=made)) == replace(SAID, checkpoint=None)
+
+
+def test_a_lease_that_is_lost_says_why() -> None:
+    expired = fenced(LEASE, RUNNER, 5, NOW + 1, "UZ-RUN-011")
+    reported = fenced(OVER.lease, RUNNER, 5, NOW, "UZ-RUN-011")
+
+    assert isinstance(expired, Refusal)
+    assert expired.detail == f"Lease {IT} is not held any more: its term passed."
+    assert isinstance(reported, Refusal)
+    assert reported.detail == f"Lease {IT} is not held any more: it is reported."
 
 
 @pytest.mark.parametrize(

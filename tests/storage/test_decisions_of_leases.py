@@ -64,6 +64,7 @@ TAKER = Runner(RUNNER, "h", "none", (), 2, b"", AdminState.ACTIVE, 1, 1)
 ROWS = ClaimRows(
     agent=ZOMBIE,
     head=Head(AGENT, fence=4, frame_seq=8, streak=2),
+    freed_at=None,
     tenant=TENANT,
     paused=False,
     runner=TAKER,
@@ -99,6 +100,15 @@ def test_a_lease_is_born_with_all_that_its_run_is_to_have() -> None:
         (EventRow(event, None, 2), lease, head),
         (leased_frame(lease),),
     )
+
+
+@pytest.mark.parametrize(("freed_at", "began"), [(None, NOW), (NOW - 1, NOW), (NOW + 1, NOW + 1)])
+def test_a_lease_begins_no_earlier_than_the_last_one_ended(freed_at: int | None, began: int) -> None:
+    found = claim.claim(replace(ROWS, freed_at=freed_at), WRITE).answer
+
+    assert isinstance(found, Claimed)
+    assert (found.lease.granted_at, found.lease.metered_at, found.event.updated_at) == (began, began, began)
+    assert found.lease.expires_at == began + 30
 
 
 def test_a_later_lease_counts_from_the_first_and_from_what_was_parked() -> None:
