@@ -39,7 +39,8 @@ WARM = 256
 """Answers to the flood before the runner begins: by then the server has measured what it can take in."""
 MOST = int(os.environ.get("SEXTON_FLOOD", "2000"))
 """Webhooks in all; the flood ends earlier, with the runner."""
-BUSY_AT = os.environ.get("SEXTON_FLOOD_BUSY_AT", "10")
+BUSY_AT = os.environ.get("SEXTON_FLOOD_BUSY_AT", "1")
+"""Milliseconds; so few that the flood is too much for a quick machine as well."""
 AGENTS = 8
 RUNS = 4
 BUSY = 503

@@ -13,7 +13,7 @@ from tests.worlds.samples import agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 
 ROWS = (
-    "return [...document.querySelectorAll('#events tbody tr')].map((row) => row.cells[2].textContent.trim());"
+    "return [...document.querySelectorAll('#events tbody tr')].map((row) => row.cells[3].textContent.trim());"
 )
 IMPATIENT = "clearTimeout(hush); quiet = 200; back = 100; listen(); return live.textContent;"
 """What the server promises in some seconds, a test need not wait for."""

@@ -76,7 +76,10 @@ EVENT: Final[Verbs] = {
     "transcript": Entry(
         "transcript:transcript", "Show what the attempts at the EVENT of this id said and did, in order."
     ),
-    "frames": Entry("event_frames:frames", "Show the raw frames of the EVENT of this id, the oldest first."),
+    "frames": Entry(
+        "event_frames:frames",
+        "Show the raw frames of the EVENT of this id, the oldest first; they are kept for a day.",
+    ),
     "trace": Entry(
         "trace:trace", "Draw what the EVENT of this id did when, and what each part cost; checks the sum."
     ),
