@@ -46,6 +46,7 @@ MORE_STATUSES: Mapping[str, tuple[int, ...]] = {
     # A duration or a time, which no schema tells apart from other texts.
     "stream_events": (400,),
     # The language of filters, of which JSON Schema knows nothing.
+    "export_events": (400,),
     "stream_workspace_events": (400,),
     # A server has an address or a command, one of the two.
     "put_mcp_server": (400,),
