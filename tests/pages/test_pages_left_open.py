@@ -30,6 +30,8 @@ const [count, done] = arguments;
 })();
 """
 """What was appended makes every part differ, so that each is put in again."""
+IDLE = "const [done] = arguments; requestIdleCallback(() => done(null));"
+LOOKS = 5
 HEAP_SHARE, HEAP_BYTES, NODES = 0.1, 256 * 1024, 100
 OBJECTS_EACH = 2.0
 
@@ -41,10 +43,14 @@ async def world() -> AsyncIterator[HttpWorld]:
 
 
 async def held(screen: Screen) -> dict[str, float]:
-    """What the page holds once all is collected that can be."""
-    await screen.command("HeapProfiler.collectGarbage")
-    metrics = (await screen.command("Performance.getMetrics"))["metrics"]
-    return {one["name"]: one["value"] for one in metrics}
+    """What the page holds once all is collected; what was put out last may go only with a later look."""
+    found: dict[str, float] = {}
+    for _ in range(LOOKS):
+        await screen.run_async(IDLE)
+        await screen.command("HeapProfiler.collectGarbage")
+        for one in (await screen.command("Performance.getMetrics"))["metrics"]:
+            found[one["name"]] = min(found.get(one["name"], one["value"]), one["value"])
+    return found
 
 
 def objects() -> int:
