@@ -113,7 +113,7 @@ def main(words: list[str]) -> int:
     """1 when a fault was found."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("python", help="that of the environment in which atheris is")
-    parser.add_argument("targets", nargs="*", help="all, if none is named")
+    parser.add_argument("targets", nargs="*", help="which to fuzz (default: all)")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", action="store_true", help="keep what reaches something new")

@@ -114,7 +114,7 @@ def _kept(names: Sequence[str]) -> list[Result]:
 def main(words: list[str]) -> int:
     """1 when a survivor is not explained."""
     parser = argparse.ArgumentParser(prog="mutation", description=__doc__)
-    parser.add_argument("modules", nargs="*", help="modules or patterns, as *.lease.*; all, if none is named")
+    parser.add_argument("modules", nargs="*", help="modules or patterns, such as *.lease.* (default: all)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=BUDGET_S, help="how long a mutant's tests may take")
     parser.add_argument("--tests", nargs="+", default=TESTS, help="patterns of the files of tests")

@@ -17,7 +17,7 @@ from hypothesis import Phase, settings
 
 from tests.mutation.children import ENDED, answers
 from tests.mutation.makers import Mutant, mutants
-from tests.mutation.planting import function_at, note_calls, plant
+from tests.mutation.replacement import function_at, note_calls, plant
 
 NEEDS_A_DATABASE: Final = frozenset({"postgres_dsn", "module_dsn", "emptied_dsn", "embedded_server"})
 SLOWEST_S: Final = 1.0

@@ -11,8 +11,8 @@ PART_BYTES: Final = 16 * 1024
 class Turn:
     """One answer's place among those that wait for the same client.
 
-    libnghttp2 lets answers take turns, but a new one begins where the one stands that is next. So while small
-    answers come again and again, a large one would not be sent until none is left.
+    libnghttp2 lets answers take turns, but a new one joins at the front. So a client that keeps asking for
+    small answers would never be sent a large one.
 
     >>> turn = Turn()
     >>> [turn.look(0, sent) for sent in (0, 40_000, 80_000)], turn.is_first

@@ -193,8 +193,8 @@ class ZombieStore(Protocol):
         """Save where ``version`` is one below ``zombie.version``, else Conflict.
 
         ``config`` becomes the active version; a new one whose revision is taken: Conflict. ``proposal`` is
-        kept as decided in the same commit; one that is not pending any more: Conflict. ``notice`` is for the
-        workspace's chat, and dropped where none is connected. Raises NameTaken as ``create``.
+        kept as decided in the same commit; one that is not pending any more: Conflict. ``notice`` is told in
+        the workspace's chat; without a connected one it is not kept. Raises NameTaken as ``create``.
         """
         ...
 

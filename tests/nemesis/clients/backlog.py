@@ -11,7 +11,7 @@ LOOK_S: Final = 0.1
 
 
 class Backlog:
-    """Of the agents that the clients with many leases work for."""
+    """The agents whose events the clients with many leases take."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
