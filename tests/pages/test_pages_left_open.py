@@ -31,7 +31,8 @@ const [count, done] = arguments;
 """
 """What was appended makes every part differ, so that each is put in again."""
 IDLE = "const [done] = arguments; requestIdleCallback(() => done(null));"
-LOOKS = 5
+LOOKS = 100
+"""The browser lets go of what was put out when it likes: some of it only after several collections."""
 HEAP_SHARE, HEAP_BYTES, NODES = 0.1, 256 * 1024, 100
 OBJECTS_EACH = 2.0
 
@@ -43,14 +44,30 @@ async def world() -> AsyncIterator[HttpWorld]:
 
 
 async def held(screen: Screen) -> dict[str, float]:
-    """What the page holds once all is collected; what was put out last may go only with a later look."""
-    found: dict[str, float] = {}
+    """What the page holds after a collection."""
+    await screen.run_async(IDLE)
+    await screen.command("HeapProfiler.collectGarbage")
+    metrics = (await screen.command("Performance.getMetrics"))["metrics"]
+    return {one["name"]: one["value"] for one in metrics}
+
+
+def most_of(before: dict[str, float]) -> dict[str, float]:
+    return {
+        "Nodes": before["Nodes"] + NODES,
+        "JSEventListeners": before["JSEventListeners"],
+        "JSHeapUsedSize": before["JSHeapUsedSize"] * (1 + HEAP_SHARE) + HEAP_BYTES,
+    }
+
+
+async def held_too_much(screen: Screen, most: dict[str, float]) -> dict[str, float]:
+    """What stays above its bound, however often the browser collects."""
+    above = most
     for _ in range(LOOKS):
-        await screen.run_async(IDLE)
-        await screen.command("HeapProfiler.collectGarbage")
-        for one in (await screen.command("Performance.getMetrics"))["metrics"]:
-            found[one["name"]] = min(found.get(one["name"], one["value"]), one["value"])
-    return found
+        found = await held(screen)
+        above = {name: found[name] for name in above if found[name] > most[name]}
+        if not above:
+            break
+    return above
 
 
 def objects() -> int:
@@ -77,13 +94,8 @@ async def test_a_page_that_is_left_open_takes_no_more_on_either_side(
 
     assert shown == {5}
 
-    after = await held(screen)
-    assert after["Nodes"] <= before["Nodes"] + NODES, (before, after)
-    assert after["JSEventListeners"] <= before["JSEventListeners"]
-    assert after["JSHeapUsedSize"] <= before["JSHeapUsedSize"] * (1 + HEAP_SHARE) + HEAP_BYTES, (
-        before,
-        after,
-    )
+    most = most_of(before)
+    assert await held_too_much(screen, most) == {}, most
     assert objects() - kept <= OBJECTS_EACH * REFRESHES + 2_000
     assert trio.lowlevel.current_statistics().tasks_living <= tasks + 4
 
