@@ -60,8 +60,8 @@ up: $(TO_RUN) ## start database, server and one local runner (ARGS="--port 8080 
 # ---------------------------------------------------------------------------------------------- checking
 
 .PHONY: test test-thorough test-postgres bench bench-peers leasebench fuzz fuzz-parsers mutants simulate differential check lint types mypy pyright layers docs diagrams wheel packages image node clients
-test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some)
-	@$(ALONE) $(BIN)/python -m pytest --numprocesses 5 $(ARGS)
+test: $(TO_CHECK) ## all tests (ARGS="-k mailbox" for some); up to three that fail are tried again by themselves
+	@$(ALONE) $(BIN)/python -m scripts.suite $(ARGS)
 
 test-thorough: $(TO_CHECK) ## the same with all examples and full crowds, which takes much longer
 	@$(ALONE) SEXTON_THOROUGH=1 $(BIN)/python -m pytest --numprocesses 5 $(ARGS)

@@ -68,7 +68,7 @@ def test_the_check_is_all_checks(clone: Path) -> None:
         assert f".venv/bin/{tool}" in plan
 
     assert "check_wheel.py" in plan
-    assert "-m pytest" in plan
+    assert "-m scripts.suite" in plan
 
 
 def plan_of(clone: Path, target: str) -> str:
