@@ -6,31 +6,59 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from sexton_http.ceilings import Claim, Standing
 from sexton_http.gateway.byte_budget import ByteBudget, Room
 from sexton_http.gateway.replays import NoRoom, Replays
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.frames import PAGE_BYTES, Frame, FramePlace, WorkspaceFrames
 
 
+def named(name: str, tenant: str | None = None, standing: Standing = Standing.ADMIN) -> Claim:
+    """A caller of this name; with this standing nothing is kept from him for others."""
+    return Claim(tenant=tenant, principal=name, standing=standing)
+
+
+ANN, BOB, EVE = map(named, ("ann", "bob", "eve"))
+
+
 async def test_a_caller_has_his_share_and_one_answer_that_is_larger(autojump_clock: MockClock) -> None:
     budget = ByteBudget(1000)
-    assert await budget.take("ann", 250, 1)
-    assert not await budget.take("ann", 1, 1)
-    assert await budget.take("bob", 700, 1), "he has nothing under way: what he asked for must be sent once"
-    assert not await budget.take("eve", 100, 1)
-    assert (budget.now, budget.held_by("ann"), budget.held_by("eve")) == (950, 250, 0)
+    assert await budget.take(ANN, 250, 1)
+    assert not await budget.take(ANN, 1, 1)
+    assert await budget.take(BOB, 700, 1), "he has nothing under way: what he asked for must be sent once"
+    assert not await budget.take(EVE, 100, 1)
+    assert budget.now == 950
 
-    budget.give_back("bob", 700)
-    assert await budget.take("eve", 100, 1)
+    budget.give_back(BOB, 700)
+    assert await budget.take(EVE, 100, 1)
 
-    budget.count("ann", 5000)
-    assert not await budget.keeps_up("ann", 1), "what had to be told her is more than her share"
+    budget.count(ANN, 5000)
+    assert not await budget.keeps_up(ANN, 1), "what had to be told her is more than her share"
 
-    budget.give_back("ann", 5250)
-    assert await budget.keeps_up("ann", 1)
+    budget.give_back(ANN, 5250)
+    assert await budget.keeps_up(ANN, 1)
 
-    budget.give_back("eve", 100)
+    budget.give_back(EVE, 100)
     assert budget.now == 0
+
+
+async def test_a_tenant_leaves_room_for_others_and_users_leave_some_for_operators_and_admins(
+    autojump_clock: MockClock,
+) -> None:
+    budget = ByteBudget(1000)
+    mine = [named(f"key {number}", "mine", Standing.USER) for number in range(4)]
+    taken = [await budget.take(key, 150, 0) for key in mine] + [await budget.take(mine[0], 50, 0)]
+    other = [await budget.take(named(name, name, Standing.USER), 150, 0) for name in ("bob", "eve")]
+    above = [
+        await budget.take(named("op", "mine", Standing.OPERATOR), 50, 0),
+        await budget.take(Claim(tenant="mine", standing=Standing.ADMIN), 50, 0),
+    ]
+
+    assert taken == [True] * 4 + [False], "four keys of one tenant do not have it all"
+    assert other == [True, False], "a fifth of the whole is kept from users"
+    assert above == [True, True]
+    assert not await budget.keeps_up(named("joe", "joe", Standing.USER), 0)
+    assert await budget.keeps_up(mine[0], 0) is False
 
 
 async def test_room_is_given_in_turn_but_nobody_waits_for_another_who_has_his_share(
@@ -40,7 +68,7 @@ async def test_room_is_given_in_turn_but_nobody_waits_for_another_who_has_his_sh
     came: list[str] = []
 
     async def come(owner: str, size: int) -> None:
-        assert await budget.take(owner, size, 60)
+        assert await budget.take(named(owner), size, 60)
         came.append(owner)
 
     for owner in ("ann", "bob", "eve", "joe"):
@@ -49,16 +77,16 @@ async def test_room_is_given_in_turn_but_nobody_waits_for_another_who_has_his_sh
         for owner, size in (("ann", 250), ("new", 200), ("late", 50)):
             nursery.start_soon(come, owner, size)
             await wait_all_tasks_blocked()
-        budget.give_back("bob", 100)
+        budget.give_back(BOB, 100)
         await wait_all_tasks_blocked()
         assert came[4:] == [], "the first in turn needs more"
 
-        budget.give_back("bob", 150)
+        budget.give_back(BOB, 150)
         await wait_all_tasks_blocked()
         assert sorted(came[4:]) == ["late", "new"]
 
-        budget.give_back("ann", 250)
-        budget.give_back("eve", 250)
+        budget.give_back(ANN, 250)
+        budget.give_back(EVE, 250)
 
     assert came[6:] == ["ann"]
 
@@ -66,8 +94,8 @@ async def test_room_is_given_in_turn_but_nobody_waits_for_another_who_has_his_sh
 async def test_who_goes_away_while_he_waits_holds_up_nobody(autojump_clock: MockClock) -> None:
     budget = ByteBudget(1000)
     for owner in ("ann", "bob", "eve", "joe"):
-        assert await budget.take(owner, 225, 0)
-    with Room(budget, "new") as room:
+        assert await budget.take(named(owner), 225, 0)
+    with Room(budget, named("new")) as room:
         with trio.move_on_after(1):
             await room.grow(300, 60)
         assert room.size == 0
@@ -136,7 +164,7 @@ async def test_readers_at_one_place_share_a_page_and_its_room(autojump_clock: Mo
     sent = trio.Event()
 
     async def follow(owner: str) -> None:
-        page = await replays.take(owner, agent, 0)
+        page = await replays.take(named(owner), agent, 0)
         bodies.append(page.body)
         assert page.last == 5
         await sent.wait()
@@ -166,10 +194,10 @@ async def test_a_reader_that_is_cut_short_leaves_its_page_to_the_next(autojump_c
 
         async def give_up() -> None:
             with first:
-                await replays.take("ann", agent, 0)
+                await replays.take(ANN, agent, 0)
 
         async def follow() -> None:
-            replays.release(await replays.take("bob", agent, 0))
+            replays.release(await replays.take(BOB, agent, 0))
 
         nursery.start_soon(give_up)
         await wait_all_tasks_blocked()
@@ -180,19 +208,19 @@ async def test_a_reader_that_is_cut_short_leaves_its_page_to_the_next(autojump_c
 
     frames.away = True
     with pytest.raises(StorageUnavailable):
-        await replays.take("ann", agent, 0)
+        await replays.take(ANN, agent, 0)
     assert budget.now == 0
 
 
 async def test_without_room_a_replay_is_refused_to_all_who_wait_for_it(autojump_clock: MockClock) -> None:
     frames, budget, agent = Frames(), ByteBudget(PAGE_BYTES), uuid4()
     replays = Replays(frames, budget)
-    budget.count("others", PAGE_BYTES)
+    budget.count(named("others"), PAGE_BYTES)
     refused: list[str] = []
 
     async def follow(owner: str) -> None:
         with pytest.raises(NoRoom):
-            await replays.take(owner, agent, 0)
+            await replays.take(named(owner), agent, 0)
         refused.append(owner)
 
     began = trio.current_time()
@@ -203,20 +231,20 @@ async def test_without_room_a_replay_is_refused_to_all_who_wait_for_it(autojump_
     assert sorted(refused) == ["ann", "bob"]
     assert trio.current_time() - began < 6, "they do not wait one after the other"
     assert (frames.reads, budget.now) == (0, PAGE_BYTES)
-    assert not await replays.has_room("ann")
+    assert not await replays.has_room(ANN)
 
 
 async def test_two_answers_of_one_request_that_are_made_at_once_give_back_all_they_had(
     autojump_clock: MockClock,
 ) -> None:
     budget = ByteBudget(4000)
-    with Room(budget, "ann") as room:
-        budget.count("ann", 950)
+    with Room(budget, ANN) as room:
+        budget.count(ANN, 950)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(room.grow, 100, 60)
             nursery.start_soon(room.grow, 100, 60)
             await wait_all_tasks_blocked()
-            budget.give_back("ann", 950)
+            budget.give_back(ANN, 950)
 
         assert (budget.now, room.size) == (200, 200)
 

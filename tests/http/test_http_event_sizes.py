@@ -10,6 +10,7 @@ import pytest
 from sexton_http import app
 from sexton_http.answers import RequestHead
 from sexton_http.bodies.sse import PIECE_BYTES
+from sexton_http.ceilings import Claim
 from sexton_http.gateway.services import Services, make_services
 from sexton_http.routes import events, stream as stream_module
 from sexton_storage.records.frames import PAGE_BYTES, NewFrame
@@ -119,7 +120,7 @@ async def test_a_replay_is_read_by_bytes_and_nothing_before_the_last_page_is_sen
         head = RequestHead("GET", path, b"", {b"authorization": f"Bearer {world.api_key}".encode()}, "")
         caller = await services[0].authenticator.member(head)
         watch = stream_module.SignInWatch(services[0], caller, head)
-        reader = stream_module.Reader(agent, "ann", after=2, newest=22, oldest=1)
+        reader = stream_module.Reader(agent, Claim(principal="ann"), after=2, newest=22, oldest=1)
         async with aclosing(stream_module.follow(services[0], watch, reader)) as chunks:
             assert (await anext(chunks)).startswith(b"retry")
             while sent < 3 * PAGE_BYTES:
@@ -149,8 +150,8 @@ async def test_answers_that_find_no_room_are_turned_away_and_small_ones_go_on(
         assert len((await get(world, events_path))["items"]) == 1
 
         [inside] = services
-        inside.answer_bytes.count("others", 4 * 2**20)
-        inside.replays.budget.count("others", 4 * 2**20)
+        inside.answer_bytes.count(Claim(principal="others"), 4 * 2**20)
+        inside.replays.budget.count(Claim(principal="others"), 4 * 2**20)
         for path, headers in ((events_path, {}), (stream_path, {"last-event-id": "0"})):
             refused = await world.get(path, headers=headers)
             assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-API-003")
@@ -160,8 +161,8 @@ async def test_answers_that_find_no_room_are_turned_away_and_small_ones_go_on(
         async with listening(world.base_url, stream_path, world.api_key) as stream:
             assert stream.status == 200, "who has missed nothing needs no room"
 
-        inside.answer_bytes.give_back("others", 4 * 2**20)
-        inside.replays.budget.give_back("others", 4 * 2**20)
+        inside.answer_bytes.give_back(Claim(principal="others"), 4 * 2**20)
+        inside.replays.budget.give_back(Claim(principal="others"), 4 * 2**20)
         assert (await world.get(events_path)).status_code == 200
         assert inside.answer_bytes.now == 0
 
@@ -172,16 +173,16 @@ async def test_while_too_much_is_unread_nothing_is_changed_and_what_was_changed_
     async with open_http_world(max_answer_bytes=8 * 2**20) as world:
         zombie = await world.install()
         [inside] = services
-        inside.answer_bytes.count("others", 4 * 2**20)
+        inside.answer_bytes.count(Claim(principal="others"), 4 * 2**20)
         large = {"source_markdown": skill(body="x" * 30_000)}
         told = await world.call("PATCH", at(world, zombie), json=large)
-        inside.answer_bytes.give_back("others", 4 * 2**20)
+        inside.answer_bytes.give_back(Claim(principal="others"), 4 * 2**20)
         before = (await world.get(at(world, zombie))).json()
 
-        inside.answer_bytes.count("others", 4 * 2**20 + 1)
+        inside.answer_bytes.count(Claim(principal="others"), 4 * 2**20 + 1)
         change = {"source_markdown": skill(body="y")}
         refused = await world.call("PATCH", at(world, zombie), json=change)
-        inside.answer_bytes.give_back("others", 4 * 2**20 + 1)
+        inside.answer_bytes.give_back(Claim(principal="others"), 4 * 2**20 + 1)
         after = (await world.get(at(world, zombie))).json()
 
     assert told.status_code == 200, "all is taken, but no more than there is"

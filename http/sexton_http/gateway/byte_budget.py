@@ -1,4 +1,4 @@
-"""Bounds the bytes of all answers that are being made or sent, in all and for one caller."""
+"""Bounds the bytes of all answers that are being made or sent, and divides them among callers."""
 
 from collections import Counter, deque
 from types import TracebackType
@@ -7,6 +7,7 @@ from typing import Final, Self
 import trio
 
 from sexton_http.answers import Problem
+from sexton_http.ceilings import DEFAULT_SHARES, Bound, Claim, Shares, claim_of, rooms
 
 SMALL_BYTES: Final = 16 * 1024
 """An answer up to this is not counted: to refuse it would take as much."""
@@ -14,8 +15,16 @@ ROOM_S: Final = 1.0
 """How long an answer waits for its room before it is refused."""
 WAIT_S: Final = 1
 """When whoever was refused may come again."""
-SHARE: Final = 4
-"""One caller may have the whole divided by this: a slow reader leaves room for others."""
+STRANGERS: Final = "strangers"
+
+
+def claim_of_stranger(address: str) -> Claim:
+    """All strangers together are one caller: none of them needs a large answer to do his work.
+
+    >>> claim_of_stranger("192.0.2.7").keys[-1] == claim_of_stranger("192.0.2.8").keys[-1]
+    True
+    """
+    return claim_of(address, None, STRANGERS)
 
 
 class _Waiter:
@@ -23,7 +32,7 @@ class _Waiter:
 
     __slots__ = ("event", "granted", "owner", "size")
 
-    def __init__(self, owner: object, size: int) -> None:
+    def __init__(self, owner: Claim, size: int) -> None:
         self.owner = owner
         self.size = size
         self.event = trio.Event()
@@ -33,25 +42,22 @@ class _Waiter:
 class ByteBudget:
     """A bound on the bytes that are under way at once.
 
-    What is larger than a caller's share is let through when the caller has nothing else under way: it is
-    bounded where it is made, and would otherwise never be sent.
+    It is divided as every ceiling is: a slow reader leaves room for others, a tenant for other tenants, and
+    all of them for operators. What is larger than a share is let through when nothing else of that share is
+    under way: it is bounded where it is made, and would otherwise never be sent.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, shares: Shares = DEFAULT_SHARES) -> None:
         self.limit = limit
-        self.share = limit // SHARE
         self.now = 0
-        self._owners: Counter[object] = Counter()
+        self._rooms = rooms(limit, shares)
+        self._held: Counter[tuple[Bound, object]] = Counter()
         self._waiting: deque[_Waiter] = deque()
 
     def __repr__(self) -> str:
         return f"<ByteBudget {self.now}/{self.limit}, {len(self._waiting)} waiting>"
 
-    def held_by(self, owner: object) -> int:
-        """Bytes of one caller that are under way."""
-        return self._owners[owner]
-
-    async def take(self, owner: object, size: int, wait_s: float) -> bool:
+    async def take(self, owner: Claim, size: int, wait_s: float) -> bool:
         """Count the bytes once there is room for them; False, and nothing is counted, if there is none."""
         if not self._waiting and self._fits(owner, size):
             self.count(owner, size)
@@ -73,7 +79,7 @@ class ByteBudget:
                 self._admit()
         return waiter.granted
 
-    async def keeps_up(self, owner: object, wait_s: float) -> bool:
+    async def keeps_up(self, owner: Claim, wait_s: float) -> bool:
         """Whether neither the caller nor all together are beyond their bounds, now or after a wait."""
         if not self._fits(owner, 0):
             if not await self.take(owner, 0, wait_s):
@@ -81,24 +87,30 @@ class ByteBudget:
             self.give_back(owner, 0)
         return True
 
-    def count(self, owner: object, size: int) -> None:
+    def count(self, owner: Claim, size: int) -> None:
         """Count the bytes whether there is room or not: of an answer that must not be refused."""
         self.now += size
-        self._owners[owner] += size
+        for key in owner.keys:
+            self._held[key] += size
 
-    def give_back(self, owner: object, size: int) -> None:
+    def give_back(self, owner: Claim, size: int) -> None:
         self.now -= size
-        self._owners[owner] -= size
-        if self._owners[owner] <= 0:
-            del self._owners[owner]
+        for key in owner.keys:
+            self._held[key] -= size
+            if self._held[key] <= 0:
+                del self._held[key]
         self._admit()
 
-    def _fits(self, owner: object, size: int) -> bool:
-        return self._within_share(owner, size) and (self.now == 0 or self.now + size <= self.limit)
+    def _fits(self, owner: Claim, size: int) -> bool:
+        whole = self._rooms[Bound.ALL, owner.standing]
+        return self._within_share(owner, size) and (self.now == 0 or self.now + size <= whole)
 
-    def _within_share(self, owner: object, size: int) -> bool:
-        held = self._owners[owner]
-        return held == 0 or held + size <= self.share
+    def _within_share(self, owner: Claim, size: int) -> bool:
+        for key in owner.keys:
+            held = self._held[key]
+            if held and held + size > self._rooms[key[0], owner.standing]:
+                return False
+        return True
 
     def _admit(self) -> None:
         """First come, first served, but for those whose own share is used up: they wait for themselves."""
@@ -122,10 +134,10 @@ class Room:
 
     __slots__ = ("_budget", "owner", "size")
 
-    def __init__(self, budget: ByteBudget, owner: object) -> None:
+    def __init__(self, budget: ByteBudget, owner: Claim) -> None:
         self._budget = budget
         self.owner = owner
-        """The caller whose share counts, as soon as he is known; until then his address."""
+        """The caller whose shares count, as soon as he is known; until then a stranger."""
         self.size = 0
 
     def __enter__(self) -> Self:

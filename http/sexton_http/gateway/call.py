@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from sexton_http.answers import RequestHead
+from sexton_http.ceilings import ANYBODY, Claim
 from sexton_http.gateway.audit_action import Audit
 from sexton_http.gateway.byte_budget import ROOM_S, Room, no_room
 from sexton_http.gateway.seeds import Seed
@@ -39,6 +40,8 @@ class Call(msgspec.Struct, Generic[B, Q], frozen=True):
     """Under an Idempotency-Key: what is made comes of it."""
     room: Room | None = None
     """What its answer has of the bytes under way; None: of a route whose answers are small."""
+    claim: Claim = ANYBODY
+    """As whom the caller holds what he takes."""
     leave_door: Callable[[], None] = _nothing
     """Let the next one of the line in: this one only waits from now on, and costs the server nothing."""
     audit: Audit | None = None

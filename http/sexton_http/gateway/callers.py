@@ -98,7 +98,7 @@ class Callers:
         ticket.take_place()
         ticket.principal = ticket.context.principal = principal
         if ticket.room is not None:
-            ticket.room.owner = runner_id
+            ticket.room.owner = ticket.claim
         if self._ids:
             params = ticket.params
             ticket.params = {**params, **{name: parse_id(params[name], name) for name in self._ids}}

@@ -203,7 +203,8 @@ class Operation:
         if self.never_shed:
             mine -= {"UZ-API-001", "UZ-API-005", "UZ-REQ-006"}
         if self.no_io:
-            mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"}
+            # A large answer may still find no room; then the declaration says so.
+            mine -= {"UZ-API-003", "UZ-INTERNAL-001", "UZ-INTERNAL-002"} - {*self.codes}
         if self.agents:
             mine.add(self.agents)
         if self.role not in {None, Role.VIEWER}:

@@ -20,7 +20,7 @@ from sexton_http.bodies.weight import SMALL_BODY
 from sexton_http.ceilings import Ceiling, Full, Standing, claim_of
 from sexton_http.gateway.admission import Overloaded
 from sexton_http.gateway.audit_entries import entry_of
-from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, no_room
+from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, claim_of_stranger, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
 from sexton_http.gateway.delivery_notes import turn_away
@@ -38,7 +38,6 @@ from sexton_http.identity.principals import (
     Member,
     Presser,
     check_unlimited,
-    owner_of,
 )
 from sexton_http.wire.asgi import Receive
 from sexton_storage.attribution import attributed
@@ -89,12 +88,17 @@ class Mounted:
             operation.auth is Auth.RUNNER and operation.wait is Wait.ORDINARY and not is_part
         )
         self._encode = msgspec.json.Encoder().encode
-        self._tells_always = operation.method != "GET" or operation.no_io
+        self._tells_always = operation.method != "GET" or operation.never_shed
         """What was done must be told, whatever room there is for its answer."""
         self._changes = (
-            operation.method != "GET" and not operation.no_io and operation.auth is not Auth.RUNNER
+            operation.method != "GET"
+            and not operation.no_io
+            and operation.auth not in {Auth.RUNNER, Auth.PUBLIC}
         )
-        """It is not begun for somebody who has too much unread. Runners finish what was begun."""
+        """It is not begun for somebody who has too much unread. Runners finish what was begun.
+
+        What strangers may do, as signing in, has a small answer, and must not depend on what others read.
+        """
         self._ceiling: Ceiling | None
         match operation.wait:
             case _ if operation.never_shed:
@@ -130,7 +134,7 @@ class Mounted:
         context = begin_request(head, request_id_of(head, services), self._route, params)
         # The answers of hot routes are small, but for those that hand out leases.
         small = self.operation.hot and self.operation.wait is not Wait.LONG_POLL
-        room = None if small else Room(services.answer_bytes, head.client)
+        room = None if small else Room(services.answer_bytes, claim_of_stranger(head.client))
         ticket = Ticket(
             context, self._ceiling, services.bodies, door=self.door, too_busy=self.too_busy, room=room
         )
@@ -285,8 +289,6 @@ class Mounted:
         if oversize and operation.oversize is None:
             raise Problem("UZ-REQ-002", f"the body is over {self.most_of(head)} bytes")
         principal = context.principal = await self._callers.authenticate(head, params, verdicts)
-        if ticket.room is not None:
-            ticket.room.owner = owner_of(principal, head)
         if operation.tenant_wide:
             check_unlimited(principal)
         if self._ids:
@@ -305,6 +307,8 @@ class Mounted:
             await self._check_coding(head, checked)
         ticket.principal = principal
         ticket.name(await self._callers.claim(head, principal, checked))
+        if ticket.room is not None and operation.auth is not Auth.PUBLIC:
+            ticket.room.owner = ticket.claim
 
     async def _call(self, ticket: Ticket, body: bytes | None) -> Call[Any, Any]:
         services, operation, head = self._services, self.operation, ticket.head
@@ -326,6 +330,7 @@ class Mounted:
             request_id=ticket.context.request_id,
             traceparent=traceparent_of(head),
             room=ticket.room,
+            claim=ticket.claim,
             leave_door=ticket.leave_door,
             audit=operation.audit,
         )

@@ -5,6 +5,7 @@ from uuid import UUID
 import trio
 
 from sexton_http.bodies.sse import encode_frame, encode_placed
+from sexton_http.ceilings import Claim
 from sexton_http.gateway.byte_budget import ByteBudget
 from sexton_storage.records.frames import PAGE_BYTES, FramePlace, FrameStore, WorkspaceFrames
 
@@ -37,7 +38,7 @@ class ReplayPage:
         "ready",
     )
 
-    def __init__(self, key: _Key, owner: object) -> None:
+    def __init__(self, key: _Key, owner: Claim) -> None:
         self.key = key
         self.owner = owner
         self.readers = 0
@@ -67,25 +68,25 @@ class Replays:
     def __repr__(self) -> str:
         return f"<Replays {len(self._pages)} pages>"
 
-    async def has_room(self, owner: object) -> bool:
+    async def has_room(self, owner: Claim) -> bool:
         """Whether there is room for a page, within a moment; none is kept for the one who asks."""
         if not await self.budget.take(owner, PAGE_BYTES, LOOK_S):
             return False
         self.budget.give_back(owner, PAGE_BYTES)
         return True
 
-    async def take(self, owner: object, zombie_id: UUID, after: int) -> ReplayPage:
+    async def take(self, owner: Claim, zombie_id: UUID, after: int) -> ReplayPage:
         """The page after a number, to be given back with ``release`` once it is sent.
 
         Raises NoRoom and StorageError.
         """
         return await self._take((zombie_id, after), owner)
 
-    async def take_of_workspace(self, owner: object, workspace_id: UUID, after: FramePlace) -> ReplayPage:
+    async def take_of_workspace(self, owner: Claim, workspace_id: UUID, after: FramePlace) -> ReplayPage:
         """The same of a workspace, after a place."""
         return await self._take((workspace_id, after), owner)
 
-    async def _take(self, key: _Key, owner: object) -> ReplayPage:
+    async def _take(self, key: _Key, owner: Claim) -> ReplayPage:
         while True:
             page = self._pages.get(key)
             if page is None:
@@ -112,7 +113,7 @@ class Replays:
         self.budget.give_back(page.owner, page.charged)
         page.charged = 0
 
-    async def _read(self, key: _Key, owner: object) -> ReplayPage:
+    async def _read(self, key: _Key, owner: Claim) -> ReplayPage:
         page = self._pages[key] = ReplayPage(key, owner)
         page.readers = 1
         try:

@@ -72,7 +72,9 @@ def make_services(ctx: HttpContext, documents: Documents, limiter: Limiter | Non
     settings = ctx.settings
     metrics = HttpMetrics(ctx.registry)
     # Half for each kind: who opens streams and does not read them leaves other answers their room.
-    answer_bytes, replay_bytes = (ByteBudget(settings.max_answer_bytes // 2) for _ in range(2))
+    answer_bytes, replay_bytes = (
+        ByteBudget(settings.max_answer_bytes // 2, settings.shares) for _ in range(2)
+    )
     access = AccessChanges(ctx.world.storage.signals)
     browsers = Browsers(ctx, access)
     services = Services(

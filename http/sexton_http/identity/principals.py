@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from sexton_http.answers import Problem, RequestHead
+from sexton_http.answers import Problem
 from sexton_storage.records.runners import Runner
 from sexton_storage.records.sign_ins import BrowserSession
 from sexton_storage.records.tenants import PlanTier, Tenant
@@ -160,16 +160,3 @@ def check_unlimited(principal: Principal) -> None:
     """Raises Problem UZ-AUTH-001 for a token that is limited to one workspace, whichever it is."""
     if isinstance(principal, Member) and principal.workspace_id is not None:
         raise Problem("UZ-AUTH-001", "the token is limited to one workspace, and this is the whole tenant's")
-
-
-def owner_of(principal: Principal, head: RequestHead) -> object:
-    """Name the one whose share a request counts in: the bearer of a token, else the address it came from."""
-    match principal:
-        case Member() | Delegate():
-            return principal.by
-        case SignedIn():
-            return principal.member.by
-        case RunnerHost():
-            return principal.runner.id
-        case _:
-            return head.client

@@ -73,7 +73,7 @@ class CatalogueQuery(Query):
     auth=Auth.PUBLIC,
     answer=PublicCatalogue,
     extra_statuses=(NOT_MODIFIED,),
-    codes=("UZ-REQ-003", "UZ-CATALOGUE-001"),
+    codes=("UZ-REQ-003", "UZ-CATALOGUE-001", "UZ-API-003"),
     no_io=True,
 )
 async def show_catalogue(call: Call[NoBody, CatalogueQuery]) -> Answer:

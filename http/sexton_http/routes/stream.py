@@ -15,13 +15,14 @@ from sexton_http.answers import Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.bodies.numbers import read_number
 from sexton_http.bodies.shapes import Query
 from sexton_http.bodies.sse import pieces
+from sexton_http.ceilings import Claim
 from sexton_http.gateway.byte_budget import no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import MAX_SEQ, NoBody, Wait, operation
 from sexton_http.gateway.replays import NoRoom
 from sexton_http.gateway.services import Services
 from sexton_http.identity.context import HttpContext
-from sexton_http.identity.principals import Delegate, Member, owner_of
+from sexton_http.identity.principals import Delegate, Member
 from sexton_http.retry_after import jittered_ms
 from sexton_http.routes.events import Since, parse_since
 from sexton_http.wire.stop_signal import Stop, until_stopped
@@ -85,7 +86,7 @@ async def stream_events(call: Call[NoBody, StreamQuery]) -> StreamAnswer:
         after = min(asked, newest)
     else:
         after = newest if since is None else await _before_the_end(ctx, zombie_id, newest, since)
-    reader = Reader(zombie_id, owner_of(call.principal, call.head), after, newest, oldest)
+    reader = Reader(zombie_id, call.claim, after, newest, oldest)
     call.leave_door()  # What it may wait for now is room, and no work.
     if after < newest and not await call.services.replays.has_room(reader.owner):
         raise no_room()
@@ -164,7 +165,7 @@ class Reader(NamedTuple):
     """One who follows a stream: where he begins, and what there was when he came."""
 
     zombie_id: UUID
-    owner: object
+    owner: Claim
     """The one whose share of the bytes under way the replay counts in."""
     after: int
     newest: int

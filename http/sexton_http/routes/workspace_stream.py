@@ -12,12 +12,12 @@ import trio
 from sexton_actors.terms import FRAMES_KEEP_COUNT, FRAMES_KEEP_MS
 from sexton_http.answers import Problem, StreamAnswer
 from sexton_http.bodies.sse import encode_placed, pieces
+from sexton_http.ceilings import Claim
 from sexton_http.gateway.byte_budget import no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, Wait, operation
 from sexton_http.gateway.replays import NoRoom, ReplayPage
 from sexton_http.gateway.services import Services
-from sexton_http.identity.principals import owner_of
 from sexton_http.retry_after import jittered_ms
 from sexton_http.routes.shared.event_filters import EventFilterQuery, filter_of
 from sexton_http.routes.stream import HEADERS, RETRY_MS, SignInWatch
@@ -40,7 +40,7 @@ class WorkspaceReader(NamedTuple):
     """One who follows a workspace: where he begins, and what he wants to see."""
 
     workspace_id: UUID
-    owner: object
+    owner: Claim
     """The one whose share of the bytes under way what he is sent counts in."""
     after: FramePlace
     is_behind: bool
@@ -74,7 +74,7 @@ async def stream_workspace_events(call: Call[NoBody, WorkspaceStreamQuery]) -> S
     is_behind = asked is not None and await frames.has_gap(
         workspace_id, after, keep_ms=FRAMES_KEEP_MS, keep_frames=FRAMES_KEEP_COUNT
     )
-    owner = owner_of(call.principal, call.head)
+    owner = call.claim
     call.leave_door()  # What it may wait for now is room, and no work.
     if after < head and not await call.services.replays.has_room(owner):
         raise no_room()

@@ -299,7 +299,7 @@ class Http1Connection:
         try:
             if not self._transport.send_now(data):
                 # A write torn in two cannot be continued: it is finished or given up, never cancelled.
-                with trio.CancelScope(shield=True), trio.fail_after(timeouts.WRITE_S):
+                with trio.CancelScope(shield=True):
                     await self._transport.flush()
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):
             self.is_gone = True

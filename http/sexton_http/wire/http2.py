@@ -97,10 +97,14 @@ class Http2Connection:
         """Until when this connection, or one of its streams, may wait for its client."""
         if self._over:
             return self._linger_until
-        due = min((exchange.due() for exchange in self._open.values()), default=math.inf)
+        due = min((one.due(torn=self._writer.torn) for one in self._open.values()), default=math.inf)
         if self._part_since is not None:
             due = min(due, self._part_since + timeouts.READ_S)
         return due if self._open else min(due, self._since + timeouts.KEEP_ALIVE_S)
+
+    def left_behind(self) -> list[Http2Exchange]:
+        """The answers that their handlers are done with, and the client is not."""
+        return [exchange for exchange in self._waiting.values() if exchange.handled]
 
     def idle_since(self) -> float:
         """Since when no request is under way, nor any byte of one; ``math.inf`` while one is."""
@@ -108,12 +112,12 @@ class Http2Connection:
 
     def cut(self) -> None:
         """End the streams that are overdue; the connection, if none is or if it stands still as a whole."""
-        now = self._now()
-        late = [exchange for exchange in self._open.values() if now >= exchange.due()]
-        if not late or self._over or self._writer.torn:
+        now, torn = self._now(), self._writer.torn
+        late = [exchange for exchange in self._open.values() if now >= exchange.due(torn=torn)]
+        if not late or self._over or torn:
             self._leave(ErrorCode.NO_ERROR)
             self._stop_reading()
-        elif any(now >= exchange.write_due for exchange in late) and self.session.remote_window_size <= 0:
+        elif any(now >= exchange.patience.due for exchange in late) and self.session.remote_window_size <= 0:
             self._leave(ErrorCode.ENHANCE_YOUR_CALM)
         else:
             for exchange in late:
@@ -245,15 +249,13 @@ class Http2Connection:
 
     def _note(self, event: ngh2.Event) -> None:
         if isinstance(event, StreamClosed):
-            exchange = self._open.get(event.stream_id)
-            if exchange is not None:
+            if (exchange := self._open.get(event.stream_id)) is not None:
                 exchange.close()
                 self._forget(exchange)
         elif isinstance(event, ngh2.StreamReset):
             self._count_reset(self._now())
         elif isinstance(event, ngh2.TrailersReceived):
-            exchange = self._open.get(event.stream_id)
-            if exchange is not None:
+            if (exchange := self._open.get(event.stream_id)) is not None:
                 exchange.put(b"", last=True)
         elif isinstance(event, ngh2.GoAwayReceived):
             self._decline()
@@ -321,8 +323,7 @@ class Http2Connection:
                 return
         else:
             self._writer.wake()
-        if exchange.write_due == math.inf:
-            exchange.write_due = self._now() + timeouts.WRITE_S
+        exchange.patience.begin(self._now(), exchange.taken(self.session.queued_body_size(exchange.id)))
         self._waiting[exchange.id] = exchange
 
     def _pump(self) -> bool:
@@ -343,11 +344,11 @@ class Http2Connection:
             if size <= AHEAD_BYTES:
                 exchange.wake_writer()
             if size == 0 and not self._writer.torn:
-                exchange.write_due = math.inf
+                exchange.patience.end()
                 del self._waiting[exchange.id]
                 if exchange.ended and not exchange.complete:
                     self._stop_sender(exchange)
-            elif exchange.turn.look(exchange.handed_on - size, self._writer.sent):
+            elif exchange.took_turn(self._now(), size, self._writer.sent):
                 take_turns(self.session, exchange.id, first=exchange.turn.is_first)
 
     # --- the end --------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from sexton_http.wire.asgi import RESERVED, WHOLE_ANSWER, WHOLE_BODY, App, Heade
 from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
 from sexton_http.wire.http2_heads import Head
+from sexton_http.wire.http2_patience import Patience
 from sexton_http.wire.http2_turns import Turn
 from sexton_http.wire.masking import masked
 from sexton_http.wire.transport import Ends
@@ -75,9 +76,9 @@ class Http2Exchange:
         "handed_on",
         "handled",
         "id",
+        "patience",
         "started",
         "turn",
-        "write_due",
     )
 
     def __init__(self, line: Line, stream_id: int, head: Head, *, begun: float, complete: bool) -> None:
@@ -98,8 +99,7 @@ class Http2Exchange:
         self.handed_on = 0
         """How many bytes of body libnghttp2 was given."""
         self.turn = Turn()
-        self.write_due = math.inf
-        """When the client must have taken what waits for it."""
+        self.patience = Patience()
         self._chunks: list[bytes] = []
         self._begun = False
         """A part of the body was handed on."""
@@ -159,10 +159,24 @@ class Http2Exchange:
             self.answer(500, (), b"")
         self.discard()
 
-    def due(self) -> float:
-        """Until when this stream may wait for its client."""
+    def left_bytes(self) -> int:
+        """How much of the answer's body waits for the client."""
+        return int(self._line.session.queued_body_size(self.id))
+
+    def taken(self, queued: int) -> int:
+        """How many bytes of body are on their way to the client; ``queued`` still wait."""
+        return self.handed_on - queued
+
+    def took_turn(self, now: float, queued: int, sent: int) -> bool:
+        """See what the client has taken; whether this answer's turn changes. ``sent``: of all answers."""
+        taken = self.taken(queued)
+        self.patience.look(now, taken)
+        return self.turn.look(taken, sent)
+
+    def due(self, *, torn: bool) -> float:
+        """Until when this stream may wait for its client. A write that is ``torn`` has a bound of its own."""
         read_due = math.inf if self.complete or self.gone else self.begun + timeouts.READ_S
-        return min(read_due, self.write_due)
+        return read_due if torn else min(read_due, self.patience.due)
 
     # --- what the client sends ------------------------------------------------------------------------------
 
@@ -180,7 +194,7 @@ class Http2Exchange:
     def close(self) -> None:
         """The stream is over: whoever waits for its client waits no longer."""
         self.gone = True
-        self.write_due = math.inf
+        self.patience.end()
         if self._left is not None:
             self._left()
         self._wake_reader()

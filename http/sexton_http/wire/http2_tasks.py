@@ -9,7 +9,6 @@ from typing import Any, Final, Generic, TypeVar
 import trio
 from ngh2 import Connection
 
-from sexton_http.wire import timeouts
 from sexton_http.wire.http2_session import more_pieces
 from sexton_http.wire.transport import Transport
 
@@ -205,7 +204,7 @@ class Writer:
     async def _flush(self) -> None:
         try:
             # A write torn in two cannot be continued: it is finished or given up, never cancelled.
-            with trio.CancelScope(shield=True), trio.fail_after(timeouts.WRITE_S):
+            with trio.CancelScope(shield=True):
                 await self._transport.flush()
             self.torn = False
         except (OSError, trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError):

@@ -13,6 +13,7 @@ import trio
 from sexton_http.wire import timeouts
 from sexton_http.wire.connection_ceilings import Ceilings, Entry, Full, decide, full
 from sexton_http.wire.forwarded import Network
+from sexton_http.wire.unread_answers import UnreadAnswers
 
 LOOKED_FOR: Final = 256
 """Idle connections are found by the hundred, so that a flood does not have all looked through each time."""
@@ -81,6 +82,7 @@ class OpenConnections:
     def __init__(self, ceilings: Ceilings | None = None, uncounted: tuple[Network, ...] = ()) -> None:
         """``uncounted``: proxies, behind whose addresses many clients are."""
         self.ceilings = ceilings or Ceilings()
+        self.unread = UnreadAnswers()
         self._uncounted = uncounted
         self._taken: dict[Place, None] = {}
         self._reserve: dict[Place, None] = {}
@@ -143,6 +145,7 @@ class OpenConnections:
         while True:
             await trio.sleep(timeouts.WATCH_S)
             now = trio.current_time()
+            self.unread.trim()
             for place in (*self._taken, *self._reserve):
                 if place.watched is not None and now >= place.due():
                     place.watched.cut()

@@ -214,7 +214,7 @@ class _Server:
             is_stopping=stopping.is_set,
             reserved=place.is_reserved,
         )
-        with place.watching(protocol):
+        with place.watching(protocol), self.open.unread.of(protocol):
             await protocol.run(rest)
 
     # --- between workers ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 import trio
 
 from sexton_http.wire import timeouts
-from sexton_http.wire.transport import Ends, ends_of, receive_raw, write_now
+from sexton_http.wire.transport import Ends, ends_of, receive_raw, send_while_taken, write_now
 
 PIECE_BYTES: Final = 64 * 1024
 """At most this much is encrypted at once: a buffer of OpenSSL never shrinks again."""
@@ -143,10 +143,11 @@ class TlsTransport:
     async def flush(self) -> None:
         sealed, self._sealed = self._sealed, b""
         plain, self._plain = self._plain, b""
-        await self._stream.send_all(sealed)
+        await send_while_taken(self._stream, sealed)
         for start in range(0, len(plain), PIECE_BYTES):
             self._tls.write(plain[start : start + PIECE_BYTES])
-            await self._send_pending()
+            with trio.fail_after(timeouts.WRITE_S):
+                await self._send_pending()
         self._torn = False
 
     def finish(self) -> None:

@@ -7,7 +7,11 @@ from typing import ClassVar, Final, Protocol
 
 import trio
 
+from sexton_http.wire import timeouts
+
 RECEIVE_BYTES: Final = 64 * 1024
+PART_BYTES: Final = 64 * 1024
+"""Whoever takes less in ``WRITE_S`` is not reading."""
 FRAME_BYTES: Final = 16 * 1024 + 9
 """The largest frame of HTTP/2 that nobody has to ask for. A buffer of several would be copied as it grows."""
 
@@ -50,7 +54,8 @@ class Transport(Protocol):
     async def flush(self) -> None:
         """Wait until the rest is sent. Cut short it leaves a torn stream, fit only to be closed.
 
-        Raises OSError, trio.BrokenResourceError or trio.ClosedResourceError.
+        Raises OSError, trio.BrokenResourceError, trio.ClosedResourceError, and trio.TooSlowError when the
+        client has taken nothing for ``WRITE_S``.
         """
         ...
 
@@ -113,7 +118,7 @@ class PlainTransport:
 
     async def flush(self) -> None:
         rest, self._rest = self._rest, b""
-        await self._stream.send_all(rest)
+        await send_while_taken(self._stream, rest)
 
     def finish(self) -> None:
         self._socket.shutdown(socket.SHUT_WR)
@@ -123,6 +128,14 @@ class PlainTransport:
 
     async def close(self) -> None:
         await trio.aclose_forcefully(self._stream)
+
+
+async def send_while_taken(stream: trio.SocketStream, data: bytes) -> None:
+    """Send all of it, however long that takes, while the client goes on taking some. Raises as ``flush``."""
+    view = memoryview(data)
+    for start in range(0, len(view), PART_BYTES):
+        with trio.fail_after(timeouts.WRITE_S):
+            await stream.send_all(view[start : start + PART_BYTES])
 
 
 def ends_of(sock: trio.socket.SocketType) -> Ends:

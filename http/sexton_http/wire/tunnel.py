@@ -70,8 +70,7 @@ class Tunnel:
             while data := await near.receive_some(PIECE_BYTES):
                 if not self._transport.send_now(data):
                     # A write torn in two cannot be continued: it is finished or given up.
-                    with trio.fail_after(timeouts.WRITE_S):
-                        await self._transport.flush()
+                    await self._transport.flush()
             self._transport.finish()
             with trio.move_on_after(timeouts.LINGER_S):
                 while await self._transport.discard():

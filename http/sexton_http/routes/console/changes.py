@@ -8,12 +8,12 @@ from uuid import UUID
 import trio
 
 from sexton_http.answers import StreamAnswer
+from sexton_http.ceilings import Claim
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, Wait, operation
 from sexton_http.gateway.page_parts import promise_s
 from sexton_http.gateway.replays import NoRoom
 from sexton_http.gateway.services import Services
-from sexton_http.identity.principals import owner_of
 from sexton_http.pages.form_actions import TAG
 from sexton_http.retry_after import jittered_ms
 from sexton_http.routes.stream import HEADERS, RECHECK_S, RETRY_MS, SignInWatch
@@ -43,14 +43,13 @@ async def follow_changes(call: Call[NoBody, NoQuery]) -> StreamAnswer:
     says that the server is there. Both tell in `quiet_ms` how soon the next one comes at the latest: a page
     that hears nothing for so long takes the server for away.
     """
-    owner = owner_of(call.principal, call.head)
     watch = SignInWatch(call.services, call.caller, call.head, look_s=RECHECK_S)
     scopes = (call.id("workspace_id"), call.member.tenant_id, EVERYBODY)
-    return StreamAnswer(HEADERS, _changes(call.services, watch, owner, scopes))
+    return StreamAnswer(HEADERS, _changes(call.services, watch, call.claim, scopes))
 
 
 async def _changes(
-    services: Services, watch: SignInWatch, owner: object, scopes: tuple[UUID, ...]
+    services: Services, watch: SignInWatch, owner: Claim, scopes: tuple[UUID, ...]
 ) -> AsyncGenerator[bytes, None]:
     """``scopes``: the workspace first, and whatever else is changed for it."""
     parts, ctx = services.page_parts, services.ctx
@@ -99,7 +98,7 @@ async def rows_changed(
 
 
 async def look(
-    services: Services, owner: object, workspace_id: UUID, after: FramePlace
+    services: Services, owner: Claim, workspace_id: UUID, after: FramePlace
 ) -> tuple[FramePlace, bool]:
     """Where the workspace's stream is now, and whether a frame before that tells of a change.
 
