@@ -32,7 +32,7 @@ class Mood(Enum):
     BREAKS = auto()
     """Hangs up once it has the request."""
     STANDS_STILL = auto()
-    """Answers nothing."""
+    """Answers nothing, and hangs up once ``gives_up`` is set."""
     LIES = auto()
     """Says that it keeps an object, and keeps another of the same length."""
     SHORTENS = auto()
@@ -66,6 +66,7 @@ class FakeS3:
     most_body: int = 0
     page: int = 1_000
     endpoint: str = ""
+    gives_up: trio.Event = field(default_factory=trio.Event)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     async def serve(self, stream: trio.SocketStream) -> None:
@@ -83,7 +84,8 @@ class FakeS3:
                 self.most_body = max(self.most_body, len(body))
                 mood, self.spares = (Mood.WELL, self.spares - 1) if self.spares else (self.mood, 0)
                 if mood is Mood.STANDS_STILL:
-                    await trio.sleep_forever()
+                    await self.gives_up.wait()
+                    return
                 if mood is Mood.BREAKS:
                     return
                 status, headers, answer = self._answer(request, body, mood)

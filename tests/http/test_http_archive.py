@@ -1,5 +1,6 @@
 """A server with an archive: charged events go by way of it, and stay while it is away, which is told."""
 
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,15 @@ from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_actors.periodic.retention_rounds import DropOld
 from sexton_actors.periodic.sweeper import Prune, PruneTranscripts
 from sexton_storage.archives.folder_place import FolderPlace
+from sexton_storage.objects import s3_calls
 from sexton_storage.postgres import PostgresStorage
+from tests.fakes.s3 import Mood
 from tests.http.test_http_retention import charged_event
+from tests.storage.test_storage_archive_places import s3_place
 from tests.storage.test_storage_retention import by_hand
 from tests.worlds.archives import ArchiveWorld
 from tests.worlds.http import HttpWorld, open_http_world_on
+from tests.worlds.s3 import needs_fake, open_store
 from tests.worlds.storage import StorageWorld
 
 AGED = ("UPDATE events SET created_at = created_at - $1, completed_at = completed_at - $1",)
@@ -103,3 +108,39 @@ async def test_charged_events_go_by_way_of_the_archive_and_not_while_it_is_away(
     assert "archive_works_again" in again
     assert (stays, wrong) == (billed, [])
     assert {str(read.manifest.kind) for read in whole} == {"events", "deliveries"}
+
+
+@needs_fake
+async def test_while_the_archive_s_store_stands_still_all_other_rounds_go_on_and_nothing_is_dropped(
+    postgres_storage: PostgresStorage, postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store takes the call and says nothing; in the end it hangs up."""
+    monkeypatch.setattr(s3_calls, "WAITS_S", ())
+    async with AsyncExitStack() as stack:
+        store, fake = await stack.enter_async_context(open_store())
+        archive = ArchiveWorld(StorageWorld(postgres_storage), postgres_storage, s3_place(store, fake))
+        opening = open_http_world_on(postgres_storage, archive=archive.node())
+        world = await stack.enter_async_context(opening)
+        event = f"{world.ws}/events/{await charged_event(world)}"
+        await aged(postgres_dsn)
+        keep = {"event_days": 2, "transcript_days": 2}
+        await world.call("PUT", f"{world.ws}/retention", world.admin_token(), json=keep)
+        fake.mood, before = Mood.STANDS_STILL, len(fake.calls)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.system.ask, "archive_rounds", "", ArchiveOld())
+            while len(fake.calls) == before:
+                await trio.sleep(0.01)
+            await world.system.ask("retention_rounds", "", DropOld())
+            await world.system.ask("sweeper", "", Prune())
+            await world.system.ask("sweeper", "", PruneTranscripts())
+            kept = await world.get(event)
+            fake.gives_up.set()
+        failed = await metric(world, 'sexton_archived_total{what="failed"')
+        fake.mood = Mood.WELL
+        await world.system.ask("archive_rounds", "", ArchiveOld())
+        gone = await world.get(event)
+        whole, wrong = await archive.verified()
+
+    assert (kept.status_code, failed, gone.status_code) == (200, 1, 404)
+    assert "events" in {str(read.manifest.kind) for read in whole}
+    assert wrong == []

@@ -1,18 +1,22 @@
 """An archive in a folder or an S3 store: what it does wrong has nothing deleted, and no write is half."""
 
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
-from sexton_storage.archives.folder_place import FolderPlace
+from sexton_storage.archives.folder_place import CALL_S, FolderPlace
 from sexton_storage.archives.place import OWNER
 from sexton_storage.archives.s3_place import S3Place
-from sexton_storage.objects import s3_calls
+from sexton_storage.objects import s3_calls, s3_store
 from sexton_storage.objects.s3_address import read_address
 from sexton_storage.objects.store import ObjectMissing, ObjectStoreFault
 from sexton_storage.postgres import PostgresStorage
+from tests.fakes import s3 as fakes_s3
 from tests.fakes.s3 import BUCKET, REGION, FakeS3, Mood
 from tests.storage.test_storage_backup_kills import each_step
 from tests.thorough import amount
@@ -25,7 +29,19 @@ FEWEST = 3
 MOST_CALLS = 120
 STRIDE = amount(5, 1, variable="SEXTON_ARCHIVE_STRIDE")
 """Of the calls at which the store begins to do wrong, every one or some."""
-WRONGS = (Mood.REFUSES, Mood.BREAKS, Mood.LIES, Mood.CHANGES, Mood.SHORTENS, Mood.CUTS)
+WRONGS = (
+    Mood.REFUSES,
+    Mood.BREAKS,
+    Mood.STANDS_STILL,
+    Mood.LIES,
+    Mood.CHANGES,
+    Mood.SHORTENS,
+    Mood.CUTS,
+    Mood.FAILS_LATE,
+)
+IN_PARTS = frozenset({Mood.FAILS_LATE})
+"""What goes wrong only with objects that are sent in several parts."""
+PATIENCE_S = 0.5
 
 
 def s3_place(store: object, fake: FakeS3) -> S3Place:
@@ -55,6 +71,12 @@ async def test_a_store_that_does_wrong_at_any_call_has_nothing_deleted_and_is_go
     postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch, mood: Mood
 ) -> None:
     monkeypatch.setattr(s3_calls, "WAITS_S", ())
+    if mood is Mood.STANDS_STILL:
+        for name in ("CALL_S", "PIECE_S"):
+            monkeypatch.setattr(s3_calls, name, PATIENCE_S)
+    if mood in IN_PARTS:
+        monkeypatch.setattr(s3_store, "PART_BYTES", 64)
+        monkeypatch.setattr(fakes_s3, "LEAST_PART", 1)
     async with open_store() as (store, fake):
         archive = await ArchiveWorld.found(postgres_storage, s3_place(store, fake))
         (event_id,) = await archive.ended()
@@ -157,3 +179,31 @@ def test_a_write_to_a_folder_that_is_killed_at_any_step_is_whole_or_not_there(tm
         assert trio.run(place.names, "") == [NAME]
 
     assert seen == {(), (NAME,)}
+
+
+async def test_a_folder_that_stands_still_is_given_up_and_takes_one_thread_however_often_it_is_tried(
+    tmp_path: Path, mock_clock: MockClock
+) -> None:
+    """As the disk of a server that is gone: whoever opens a file there is never answered."""
+    place = FolderPlace(tmp_path)
+    stuck = "archive.json"
+    os.mkfifo(tmp_path / stuck)
+    refused = list[str]()
+
+    async def try_it() -> None:
+        with pytest.raises(ObjectStoreFault) as told:
+            await place.read(stuck)
+        refused.append(str(told.value))
+
+    before = {thread.ident for thread in threading.enumerate()}
+    for tries in range(1, 4):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(try_it)
+            await wait_all_tasks_blocked(0.0)
+            mock_clock.jump(CALL_S + 1)
+        assert len(refused) == tries
+    new = [thread for thread in threading.enumerate() if thread.ident not in before]
+    (tmp_path / stuck).write_bytes(CONTENT)
+
+    assert {text.rpartition(": ")[2] for text in refused} == {"it took too long"}
+    assert len(new) <= 1

@@ -14,16 +14,22 @@ from sexton_storage.objects.store import ObjectMissing, ObjectStoreFault
 
 R = TypeVar("R")
 UNFINISHED: Final = ".unfinished"
+CALL_S: Final = 60.0
+"""For one object, or one list: a disk that is reached over a network may stand still without an error."""
 
 
 class FolderPlace:
     """Every write is made under another name, put on disk, and then named.
 
     What is left under such a name by one that was killed is no object, and is in no list.
+
+    A call that takes too long is given up, and its thread is left to the disk. The next call waits for that
+    thread, so that a disk that stands still takes one, however often it is tried.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._one_works = trio.CapacityLimiter(1)
         self.address = str(folder)
 
     def __repr__(self) -> str:
@@ -48,7 +54,12 @@ class FolderPlace:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise ObjectStoreFault(f"{name!r} is no name in an archive")
         try:
-            return await trio.to_thread.run_sync(work, path)
+            with trio.fail_after(CALL_S):
+                return await trio.to_thread.run_sync(
+                    work, path, limiter=self._one_works, abandon_on_cancel=True
+                )
+        except trio.TooSlowError as fault:
+            raise ObjectStoreFault(f"{path}: it took too long") from fault
         except FileNotFoundError as fault:
             raise ObjectMissing(f"{path} is not there") from fault
         except OSError as fault:
