@@ -1,15 +1,18 @@
 """What nodes tell one another: it comes at once, over outages, and nothing depends on it."""
 
+import os
 import tempfile
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from signal import SIGCONT, SIGSTOP
 from uuid import UUID
 
+import pytest
 import trio
 import trio.lowlevel
 
-from sexton_storage.postgres import open_postgres_storage
+from sexton_storage.postgres import open_postgres_storage, signals
 from sexton_storage.postgres.storage import PostgresStorage
 from sexton_storage.signals import Signal, Topic
 from sexton_storage.stores import Storage
@@ -149,3 +152,42 @@ async def test_a_connection_for_signals_that_stands_still_is_given_up_and_opened
 
             await until(lambda: heard == [again])
             assert await other.healthy()
+
+
+async def test_a_connection_for_signals_whose_server_is_frozen_is_given_up_and_opened_again(
+    postgres_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process of the database that serves it stands still; its socket stays, and takes what is sent."""
+    monkeypatch.setattr(signals, "BEACON_S", 0.5)
+    monkeypatch.setattr(signals, "STATEMENT_S", 1.0)
+    async with two(postgres_dsn) as (one, other):
+        heard = heard_by(other)
+        with frozen_listeners(await listeners(one)):
+            await until(lambda: min(node.statistics().signals.lost for node in (one, other)) >= 1)
+            await until(lambda: know_each_other(one, other))
+            signal = Signal(Topic.GATE, new_id())
+            await until(lambda: one.signals.send(signal) is None and signal in heard)
+
+            assert await one.healthy()
+            assert await other.healthy()
+
+
+async def listeners(storage: PostgresStorage) -> list[int]:
+    """The processes of the database that serve the nodes' connections for signals."""
+    query = (
+        "SELECT pid FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name = 'sexton signals'"
+    )
+    return [pid for [pid] in await storage.instance._rows(query)]
+
+
+@contextmanager
+def frozen_listeners(pids: Sequence[int]) -> Iterator[None]:
+    assert len(pids) == 2
+    for pid in pids:
+        os.kill(pid, SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, SIGCONT)
