@@ -131,6 +131,8 @@ async def open_node(
                 busy_at_s=settings.busy_at_ms / 1000 or None,
                 max_body_memory=settings.max_body_memory,
                 shares=settings.shares,
+                sign_ins=settings.sign_ins,
+                hsts_subdomains=settings.hsts_subdomains,
                 trace_link=settings.trace_link,
             ),
             stop=stop,

@@ -11,6 +11,7 @@ from sexton_actors.terms import LOOK_EVERY_S
 from sexton_cli.addresses import DEFAULT_HOST, DEFAULT_PORT, is_loopback
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.context import MAX_IN_FLIGHT, MAX_LONG_POLLS, MAX_STREAMS, ServerOption
+from sexton_http.identity.sign_in_terms import USUAL_TERMS, SignInTerms
 from sexton_http.outbound.trace_address import TraceAddress
 from sexton_http.wire.connection_ceilings import MAX_CONNECTIONS
 from sexton_http.wire.forwarded import Network
@@ -102,6 +103,10 @@ class NodeSettings:
     """None: half of all."""
     device_logins: SessionBounds = field(default_factory=SessionBounds)
     """How many terminals may wait for a token at once."""
+    sign_ins: SignInTerms = USUAL_TERMS
+    """How long browsers and terminals stay signed in."""
+    hsts_subdomains: bool = False
+    """Whether browsers are told that all hosts below the server's name are reached over TLS only."""
     options: tuple[ServerOption, ...] = ()
     """The options of the command as they were given, to be shown to those who look after the server."""
     identity: Path | None = None

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from sexton_actors.protocol.auth_session import Open
 from sexton_http.answers import RequestHead
-from sexton_http.identity.browsers import IDLE_MS, LIFE_MS, LINK_MS, TOUCH_MS, Browsers
+from sexton_http.identity.browsers import LINK_MS, TOUCH_MS, Browsers
 from sexton_http.identity.same_origin import is_same_origin
+from sexton_http.identity.sign_in_terms import IDLE_MS, LIFE_MS
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace

@@ -11,6 +11,7 @@ from sexton_cli.commands.ceiling_options import CEILING_OPTIONS, take_ceilings
 from sexton_cli.commands.command import command
 from sexton_cli.commands.files_store_options import FILES_STORE_OPTIONS, take_stores
 from sexton_cli.commands.shown_options import shown_options
+from sexton_cli.commands.sign_in_options import SIGN_IN_OPTIONS, take_sign_ins
 from sexton_cli.commands.trace_options import TRACE_OPTIONS, take_traces
 from sexton_cli.commands.worker_options import WORKER_OPTIONS
 from sexton_cli.data_folder import default_data
@@ -150,6 +151,7 @@ def _node_options(command: click.decorators.FC) -> click.decorators.FC:
                 help="List of erasures, kept outside the database; a start does again those that it lacks.",
             ),
             *CEILING_OPTIONS,
+            *SIGN_IN_OPTIONS,
             *FILES_STORE_OPTIONS,
             *TRACE_OPTIONS,
             *WORKER_OPTIONS,
@@ -172,7 +174,7 @@ def _node_settings(given: dict[str, object]) -> NodeSettings:
         proxies = read_networks([str(word) for word in words] if isinstance(words, tuple) else [])
     except ValueError as fault:
         raise click.UsageError(f"--trusted-proxy: {fault}") from fault
-    ceilings = take_ceilings(given)
+    ceilings = {**take_ceilings(given), "sign_ins": take_sign_ins(given)}
     stores = take_stores(given)
     traces = take_traces(given)
     log = LogSettings(LogFormat(str(given.pop("log_format"))), LogLevel(str(given.pop("log_level"))))

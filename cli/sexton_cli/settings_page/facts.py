@@ -39,6 +39,8 @@ SERVER: Final[Mapping[str, Fact]] = {
     "operator_reserve": _SHARE,
     "max_device_logins": Fact("terminals", ("sexton_http_problems",)),
     "max_device_logins_per_address": Fact("terminals", ("sexton_http_problems",)),
+    "sign_in_hours": Fact("hours"),
+    "sign_in_idle_minutes": Fact("minutes"),
     "max_body_memory": Fact("MiB", ("sexton_http_body_bytes",)),
     "max_answer_mib": Fact("MiB", ("sexton_http_answer_bytes",)),
     "busy_at": Fact("ms", ("sexton_admission_lag_seconds", "sexton_admission_refused")),

@@ -15,6 +15,7 @@ from sexton_http.gateway.opening_line import OpeningLine
 from sexton_http.gateway.page_parts import PageParts
 from sexton_http.gateway.per_agent_limit import Crowds
 from sexton_http.gateway.replays import Replays
+from sexton_http.gateway.safe_headers import Https
 from sexton_http.identity.access import AccessChanges
 from sexton_http.identity.authenticator import Authenticator
 from sexton_http.identity.browsers import Browsers
@@ -58,9 +59,12 @@ class Services:
     """By the name of its operation each route of the app, for one that asks others in its caller's name."""
 
     @property
-    def https(self) -> bool:
+    def https(self) -> Https:
         """Whether people reach this server over TLS, its own or a proxy's."""
-        return self.ctx.settings.base_url.startswith("https:")
+        settings = self.ctx.settings
+        if not settings.base_url.startswith("https:"):
+            return Https.NONE
+        return Https.SUBDOMAINS if settings.hsts_subdomains else Https.OWN
 
     @property
     def ways(self) -> Sequence[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """Puts on an answer what every one carries: the request's id, its trace, and what is left of a rate."""
 
 import re
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -8,7 +9,7 @@ import msgspec
 from sexton_http.answers import JSON_TYPE, Answer, Headers, Problem, RequestHead, StreamAnswer
 from sexton_http.gateway.limits import Verdict
 from sexton_http.gateway.request_log import begin_request, log_answer
-from sexton_http.gateway.safe_headers import safe_headers
+from sexton_http.gateway.safe_headers import Https, safe_headers
 from sexton_http.gateway.services import Services
 
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -16,8 +17,7 @@ _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0
 
 JSON_ONLY: Final[Headers] = (JSON_TYPE,)
 """What nearly all answers have of their own, so what is added to it is reckoned once."""
-JSON_HTTP: Final[Headers] = (*JSON_ONLY, *safe_headers(JSON_ONLY, https=False))
-JSON_HTTPS: Final[Headers] = (*JSON_ONLY, *safe_headers(JSON_ONLY, https=True))
+JSON_SAFE: Final[Sequence[Headers]] = [(*JSON_ONLY, *safe_headers(JSON_ONLY, https=https)) for https in Https]
 
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer | StreamAnswer)
 
@@ -81,11 +81,11 @@ def limits_of(verdicts: list[Verdict]) -> Headers:
 
 
 def traced(
-    answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = (), *, https: bool
+    answer: AnyAnswer, request_id: str, traceparent: str | None, more: Headers = (), *, https: Https
 ) -> AnyAnswer:
     headers: Headers
     if answer.headers == JSON_ONLY:
-        headers = (*(JSON_HTTPS if https else JSON_HTTP), *more, (b"x-request-id", request_id.encode()))
+        headers = (*JSON_SAFE[https], *more, (b"x-request-id", request_id.encode()))
     else:
         headers = (*answer.headers, *more, *safe_headers(answer.headers, https=https))
         if not any(name == b"x-request-id" for name, _ in headers):  # A replayed answer has its own.

@@ -13,10 +13,11 @@ from sexton_http.answers import Problem, RequestHead
 from sexton_http.bodies.ids import as_id
 from sexton_http.bodies.shapes import EXPIRES_SOON_MS
 from sexton_http.identity.access import AccessChanges
-from sexton_http.identity.browsers import DAY_MS, Browsers
+from sexton_http.identity.browsers import Browsers
 from sexton_http.identity.context import Claims, HttpContext, Issuer
 from sexton_http.identity.principals import Approver, Delegate, Enroller, Member, RunnerHost, check_unlimited
 from sexton_http.identity.remembered_tokens import REMEMBER_COUNT, REMEMBER_S, RememberedTokens
+from sexton_http.identity.sign_in_terms import DAY_MS
 from sexton_http.identity.tokens import TokenKind, digest, same
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.api_keys import ApiKey

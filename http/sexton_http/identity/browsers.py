@@ -11,21 +11,12 @@ from sexton_http.identity.context import HttpContext
 from sexton_http.identity.principals import SignedIn
 from sexton_http.identity.recent_sign_ins import RecentSignIns
 from sexton_http.identity.same_origin import check_same_origin
+from sexton_http.identity.sign_in_terms import HOUR_MS
 from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind, SignInLink
 from sexton_storage.records.users import User
 from sexton_storage.stores import Storage
 
-HOUR_MS: Final = 3600 * 1000
-DAY_MS: Final = 24 * HOUR_MS
-IDLE_MS: Final = 7 * DAY_MS
-"""How long a browser may be unused before it is signed out. It covers a weekend: without a provider one needs
-a link from the server to come in again."""
-LIFE_MS: Final = 30 * DAY_MS
-"""How long any sign-in lasts, however much it is used."""
-TERMINAL_IDLE_MS: Final = 30 * DAY_MS
-"""How long a terminal may be unused before it is signed out."""
-TERMINAL_LIFE_MS: Final = 365 * DAY_MS
 LINK_MS: Final = HOUR_MS
 TOUCH_MS: Final = 60_000
 """How often use is written at most."""
@@ -48,6 +39,7 @@ class Browsers:
         self._now: Callable[[], int] = ctx.world.now_ms
         self._new_id = ctx.world.new_id
         self._new_token = ctx.world.new_token
+        self.terms = ctx.settings.sign_ins
         self._base_url = ctx.settings.base_url
         self._secure = ctx.settings.base_url.startswith("https:")
         # With this prefix a browser takes the cookie from this host alone, and only over TLS.
@@ -81,14 +73,15 @@ class Browsers:
     ) -> Header | None:
         """The cookie of a new session, in place of the one that the browser has; None for a used link."""
         token, now = self._new_token(TOKEN_BYTES), self._now()
+        life_ms = self.terms.life_of(SignInKind.BROWSER)
         session = BrowserSession(
             id=self._new_id(),
             token_hash=digest(token),
             user_id=user_id,
             created_at=now,
             seen_at=now,
-            idle_ends_at=now + IDLE_MS,
-            ends_at=now + LIFE_MS,
+            idle_ends_at=now + self.terms.idle_of(SignInKind.BROWSER),
+            ends_at=now + life_ms,
         )
         link_hash = None if link is None else link.token_hash
         if not await self._storage.sign_ins.sign_in(session, link_hash=link_hash):
@@ -96,7 +89,7 @@ class Browsers:
         old = await self._session(head)
         if old is not None:
             await self.sign_out(old.id)
-        return self._cookie(token, LIFE_MS // 1000)
+        return self._cookie(token, life_ms // 1000)
 
     async def sign_out(self, session_id: UUID) -> Header:
         """End the session and all that belongs to it; gives the header that takes the cookie away."""
@@ -131,7 +124,7 @@ class Browsers:
         hashed = digest(token)
         known = self._recent.get(hashed)
         if known is not None:
-            return known if self._now() < ends_at(known.session) else None
+            return known if self._now() < self.terms.ends_at(known.session) else None
         changes, who = self._recent.changes, await self.find(head)
         if who is not None:
             self._recent.keep(hashed, who, changes)
@@ -153,7 +146,7 @@ class Browsers:
             session is None
             or session.kind is not SignInKind.TERMINAL
             or not same(session.token_hash, hashed)
-            or self._now() >= ends_at(session)
+            or self._now() >= self.terms.ends_at(session)
         ):
             return None
         user = await self._storage.users.load(session.user_id)
@@ -165,7 +158,7 @@ class Browsers:
     async def left_ms(self, session_id: UUID) -> int:
         """How long it stays signed in if nobody uses it any more; 0 when it is over. Asking is no use."""
         session = await self._storage.sign_ins.load_session(session_id)
-        return 0 if session is None else max(0, ends_at(session) - self._now())
+        return 0 if session is None else max(0, self.terms.ends_at(session) - self._now())
 
     async def _session(self, head: RequestHead) -> BrowserSession | None:
         token = read_cookie(head, self.cookie_name)
@@ -173,15 +166,19 @@ class Browsers:
             return None
         hashed = digest(token)
         session = await self._storage.sign_ins.find_session(hashed)
-        if session is None or not same(session.token_hash, hashed) or self._now() >= ends_at(session):
+        if (
+            session is None
+            or not same(session.token_hash, hashed)
+            or self._now() >= self.terms.ends_at(session)
+        ):
             return None
         return session if session.kind is SignInKind.BROWSER else None
 
     async def _touch(self, session: BrowserSession) -> None:
         now = self._now()
         if now - session.seen_at >= TOUCH_MS:
-            idle = IDLE_MS if session.kind is SignInKind.BROWSER else TERMINAL_IDLE_MS
-            await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=now + idle)
+            idle_ends_at = now + self.terms.idle_of(session.kind)
+            await self._storage.sign_ins.touch(session.id, seen_at=now, idle_ends_at=idle_ends_at)
 
 
 async def offer_link(storage: Storage, base_url: str, user_id: UUID, new_token: Callable[[int], str]) -> str:
@@ -189,11 +186,6 @@ async def offer_link(storage: Storage, base_url: str, user_id: UUID, new_token: 
     token, now = new_token(TOKEN_BYTES), storage.clock.now_ms()
     await storage.sign_ins.offer(SignInLink(digest(token), user_id, now, now + LINK_MS))
     return f"{base_url}/auth/sign-in/{token}"
-
-
-def ends_at(session: BrowserSession) -> int:
-    """When it ends if nobody uses it any more."""
-    return min(session.idle_ends_at, session.ends_at)
 
 
 def read_cookie(head: RequestHead, name: str) -> str | None:

@@ -14,6 +14,7 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem
 from sexton_http.ceilings import DEFAULT_BODY_MEMORY, DEFAULT_SHARES, Shares
 from sexton_http.identity.auth_keys import AuthKeys
+from sexton_http.identity.sign_in_terms import USUAL_TERMS, SignInTerms
 from sexton_http.outbound.previews import Previewer
 from sexton_http.outbound.slack import Slack
 from sexton_http.wire.forwarded import Network
@@ -145,6 +146,10 @@ class HttpSettings:
     """For the bodies of all requests that are being read or answered, in bytes."""
     shares: Shares = DEFAULT_SHARES
     """How each of these is divided among callers."""
+    sign_ins: SignInTerms = USUAL_TERMS
+    """How long browsers and terminals stay signed in."""
+    hsts_subdomains: bool = False
+    """Whether browsers are told that all hosts below this name are reached over TLS only."""
     request_s: float = 30.0
     stream_heartbeat_s: float = 15.0
     trusted_proxies: tuple[Network, ...] = ()

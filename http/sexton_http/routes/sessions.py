@@ -7,8 +7,8 @@ from sexton_http.answers import Problem
 from sexton_http.bodies.shapes import Query, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import NoBody, NoQuery, operation
-from sexton_http.identity.browsers import ends_at
 from sexton_http.identity.principals import check_covers, check_role
+from sexton_http.identity.sign_in_terms import SignInTerms
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind
 from sexton_storage.records.users import Role, User
 
@@ -67,7 +67,7 @@ async def list_sessions(call: Call[NoBody, SessionQuery]) -> SessionList:
     else:
         person = await _person(call, call.query.member_id)
         rows = await sign_ins.list_tenant(member.tenant_id, user_id=person.id, limit=MAX_LISTED)
-    return SessionList([_item(row, member.browser) for row in rows], len(rows))
+    return SessionList([_item(row, member.browser, call.ctx.settings.sign_ins) for row in rows], len(rows))
 
 
 @operation(
@@ -124,7 +124,7 @@ async def _person(call: Call[NoBody, SessionQuery] | Call[NoBody, SessionsQuery]
     return found
 
 
-def _item(session: BrowserSession, current: UUID | None) -> SessionItem:
+def _item(session: BrowserSession, current: UUID | None, terms: SignInTerms) -> SessionItem:
     return SessionItem(
         id=session.id,
         member_id=session.user_id,
@@ -132,6 +132,6 @@ def _item(session: BrowserSession, current: UUID | None) -> SessionItem:
         name=session.name,
         created_at=session.created_at,
         last_used_at=session.seen_at,
-        expires_at=ends_at(session),
+        expires_at=terms.ends_at(session),
         current=session.id == current,
     )

@@ -10,8 +10,8 @@ from sexton_http.bodies.shapes import Body, Shape
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.limits import Quota
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
-from sexton_http.identity.browsers import TERMINAL_IDLE_MS, TERMINAL_LIFE_MS, ends_at
 from sexton_http.identity.issuers.builtin import TOKEN_S
+from sexton_http.identity.sign_in_terms import SignInTerms
 from sexton_http.identity.tokens import TokenKind, digest, mint
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import BrowserSession, SignInKind
@@ -82,14 +82,15 @@ async def create_sign_in(call: Call[NewSignIn, NoQuery]) -> SignInMade:
     if device is None or user_id is None:
         raise Problem("UZ-AUTH-001", "only a token that was approved for a terminal can be made to last")
     token, now = mint(TokenKind.REFRESH, call.new_token), call.ctx.world.now_ms()
+    terms = call.ctx.settings.sign_ins
     session = BrowserSession(
         id=device,
         token_hash=digest(token),
         user_id=user_id,
         created_at=now,
         seen_at=now,
-        idle_ends_at=now + TERMINAL_IDLE_MS,
-        ends_at=now + TERMINAL_LIFE_MS,
+        idle_ends_at=now + terms.idle_of(SignInKind.TERMINAL),
+        ends_at=now + terms.life_of(SignInKind.TERMINAL),
         kind=SignInKind.TERMINAL,
         name=call.body.name,
     )
@@ -101,14 +102,16 @@ async def create_sign_in(call: Call[NewSignIn, NoQuery]) -> SignInMade:
         if made is None or made.token_hash != session.token_hash:
             raise Problem("UZ-AUTH-012", "this terminal has a lasting sign-in already") from None
         session = made  # Before its server died.
-    return SignInMade(session.id, token, ends_at(session))
+    return SignInMade(session.id, token, terms.ends_at(session))
 
 
 @operation("GET", "/v1/auth/sign-ins", tag=TAG, codes=("UZ-AUTH-001",))
 async def list_sign_ins(call: Call[NoBody, NoQuery]) -> SignInList:
     """List where the caller is signed in, in browsers and terminals, newest first."""
     rows = await call.ctx.world.storage.sign_ins.list_sessions(_user(call), limit=MAX_LISTED)
-    return SignInList([_item(row, call.member.browser) for row in rows], len(rows))
+    return SignInList(
+        [_item(row, call.member.browser, call.ctx.settings.sign_ins) for row in rows], len(rows)
+    )
 
 
 @operation(
@@ -163,13 +166,13 @@ def _user(call: Call[NoBody, NoQuery]) -> UUID:
     return call.member.user_id
 
 
-def _item(session: BrowserSession, current: UUID | None) -> SignInItem:
+def _item(session: BrowserSession, current: UUID | None, terms: SignInTerms) -> SignInItem:
     return SignInItem(
         id=session.id,
         kind=session.kind,
         name=session.name,
         created_at=session.created_at,
         last_used_at=session.seen_at,
-        expires_at=ends_at(session),
+        expires_at=terms.ends_at(session),
         current=session.id == current,
     )
