@@ -61,6 +61,28 @@ async def test_a_tenant_leaves_room_for_others_and_users_leave_some_for_operator
     assert await budget.keeps_up(mine[0], 0) is False
 
 
+async def test_users_who_wait_for_room_hold_up_no_admin_for_whom_some_is_kept(
+    autojump_clock: MockClock,
+) -> None:
+    budget = ByteBudget(1000)
+    for number in range(4):
+        assert await budget.take(named(f"key {number}", f"tenant {number}", Standing.USER), 200, 0)
+    came: list[str] = []
+
+    async def come(name: str) -> None:
+        if await budget.take(named(name, name, Standing.USER), 100, 1):
+            came.append(name)
+
+    async with trio.open_nursery() as nursery:
+        for name in ("user", "other"):
+            nursery.start_soon(come, name)
+            await wait_all_tasks_blocked()
+        at_once = await budget.take(named("admin", "admin", Standing.ADMIN), 100, 0)
+
+    assert at_once
+    assert came == []
+
+
 async def test_room_is_given_in_turn_but_nobody_waits_for_another_who_has_his_share(
     autojump_clock: MockClock,
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Final, Self
 import trio
 
 from sexton_http.answers import Problem
-from sexton_http.ceilings import DEFAULT_SHARES, Bound, Claim, Shares, claim_of, rooms
+from sexton_http.ceilings import DEFAULT_SHARES, Bound, Claim, Shares, Standing, claim_of, rooms
 
 SMALL_BYTES: Final = 16 * 1024
 """An answer up to this is not counted: to refuse it would take as much."""
@@ -113,18 +113,25 @@ class ByteBudget:
         return True
 
     def _admit(self) -> None:
-        """First come, first served, but for those whose own share is used up: they wait for themselves."""
+        """First come, first served, but for those whose own share is used up: they wait for themselves.
+
+        Nor does anybody who waits for the whole hold up those above him, for whom some of it is kept.
+        """
         left: deque[_Waiter] = deque()
+        held_up: Standing | None = None
         while self._waiting:
             waiter = self._waiting.popleft()
-            if self._fits(waiter.owner, waiter.size):
+            standing = waiter.owner.standing
+            if (held_up is None or standing > held_up) and self._fits(waiter.owner, waiter.size):
                 self.count(waiter.owner, waiter.size)
                 waiter.granted = True
                 waiter.event.set()
                 continue
             left.append(waiter)
-            if self._within_share(waiter.owner, waiter.size):
-                break
+            if (held_up is None or standing > held_up) and self._within_share(waiter.owner, waiter.size):
+                held_up = standing
+                if standing is Standing.ADMIN:
+                    break
         left.extend(self._waiting)
         self._waiting = left
 
