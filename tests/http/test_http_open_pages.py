@@ -11,6 +11,7 @@ import trio.testing
 from msgspec.structs import replace
 
 from sexton_actors.periodic.delivery_rounds import WriteDeliveries
+from sexton_http.ceilings import ANYBODY
 from sexton_http.gateway.page_parts import MOST, PageParts
 from sexton_http.identity.browsers import Browsers
 from sexton_http.routes.console.changes import look
@@ -144,7 +145,7 @@ async def test_what_a_run_says_in_between_is_no_change(kinds: Sequence[FrameKind
 
     services: Any = SimpleNamespace(replays=Replays())
 
-    assert await look(services, None, agent, FramePlace(1, agent, 1)) == (place, tells)
+    assert await look(services, ANYBODY, agent, FramePlace(1, agent, 1)) == (place, tells)
 
 
 async def test_who_asks_at_once_shares_a_page_and_a_failure_is_nobodys_page() -> None:

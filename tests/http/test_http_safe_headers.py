@@ -82,7 +82,7 @@ async def test_hosts_below_the_server_s_name_are_spoken_for_where_the_operator_s
         answers = [await world.get("/healthz"), await world.get("/nowhere"), await world.get("/sign-in")]
     async with open_http_world(hsts_subdomains=True) as plain:
         without = await plain.get("/healthz")
-
     told = {answer.headers.get("strict-transport-security") for answer in answers}
+
     assert told == {"max-age=31536000; includeSubDomains"}
     assert "strict-transport-security" not in without.headers
