@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import trio
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sexton_http.ceilings import Bound, Ceiling, Claim, Full, Place, Shares, Standing, room
 from sexton_storage.records.users import Role
@@ -20,6 +20,7 @@ SHARE = 10
 """A quarter of them is the most that one caller below an admin gets."""
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=60)
 )
