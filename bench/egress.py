@@ -6,7 +6,6 @@ contender keeps its connections open.
 """
 
 import multiprocessing
-import os
 import ssl
 import statistics
 import sys
@@ -140,12 +139,12 @@ class Contender:
     async def round(self) -> float:
         """Requests a second over all connections; notes the other figures beside."""
         streams = [await self.open() for _ in range(CONNECTIONS)]
-        before, began = processor_s(self.proxy_pid), time.perf_counter()
+        before, began = machine.processor_s(self.proxy_pid), time.perf_counter()
         async with trio.open_nursery() as nursery:
             for stream in streams:
                 nursery.start_soon(self._ask, stream, REQUESTS // CONNECTIONS)
         took = time.perf_counter() - began
-        self.proxy_us.append((processor_s(self.proxy_pid) - before) / REQUESTS * 1e6)
+        self.proxy_us.append((machine.processor_s(self.proxy_pid) - before) / REQUESTS * 1e6)
         times = await self._ask(streams[0], ALONE)
         self.alone_ms.append(statistics.median(times) * 1000)
         began = time.perf_counter()
@@ -195,11 +194,6 @@ class Contender:
             data = await stream.receive_some(1 << 18)
             assert data, "the answer is cut short"
             got += len(data)
-
-
-def processor_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def measure(folder: Path, ports: dict[str, int], proxied: tuple[bytes, int], server_pid: int) -> Any:

@@ -30,7 +30,7 @@ from sexton_http.wire.tls import Tls
 from tests.worlds.certificates import make_certificate
 
 UNDER_WAY = 32
-ROUNDS = 3
+ROUNDS = 7
 LEASES = 256
 LARGE: Final = 256 * 1024
 ANSWER = b'{"lease_expires_at": 1700000000000, "fencing_token": 1}'

@@ -150,7 +150,10 @@ class Http2Connection:
                 exchange, self._alone = self._alone, None
                 if exchange is not None:
                     self._is_answering = True
-                    if await until_it_waits(self._serve(exchange), self._read_on):
+                    answer = exchange.run(self._app, self._ends, secure=self._transport.secure)
+                    has_waited = await until_it_waits(answer, self._read_on)
+                    self._handled(exchange)
+                    if has_waited:
                         return
                     self._is_answering = False
         self._end()
@@ -219,10 +222,6 @@ class Http2Connection:
             self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
             self._count_reset(now)
             return
-        try:
-            take_turns(self.session, stream_id)
-        except ngh2.StreamUnavailableError:
-            return  # Taken back with the same bytes: that is the next event.
         exchange = Http2Exchange(self, stream_id, head, begun=now, complete=event.end_stream)
         self._open[stream_id] = exchange
         self._requests += 1
@@ -323,6 +322,7 @@ class Http2Connection:
                 return
         else:
             self._writer.wake()
+        exchange.join_turns()
         exchange.patience.begin(self._now(), exchange.taken(self.session.queued_body_size(exchange.id)))
         self._waiting[exchange.id] = exchange
 
@@ -348,8 +348,8 @@ class Http2Connection:
                 del self._waiting[exchange.id]
                 if exchange.ended and not exchange.complete:
                     self._stop_sender(exchange)
-            elif exchange.took_turn(self._now(), size, self._writer.sent):
-                take_turns(self.session, exchange.id, first=exchange.turn.is_first)
+            else:
+                exchange.look(self._now(), size, self._writer.sent)
 
     # --- the end --------------------------------------------------------------------------------------------
 

@@ -13,6 +13,8 @@ PER_WRITE: Final = 64.0
 RESET_BURST: Final = 200.0
 """Streams that a client may take back, or open beyond the bound, at once."""
 RESETS_PER_S: Final = 20.0
+FILL_S: Final = 1 / 16
+"""The accounts are filled no more often, unless one is empty: each request would pay for it."""
 
 
 class Calm:
@@ -27,6 +29,8 @@ class Calm:
     >>> calm = Calm(0.0)
     >>> all(calm.received(float(second), 17) for second in range(100_000))
     True
+    >>> calm.asked(1_000_000), calm.received(100_000.0, 140_000)
+    (None, False)
     >>> calm = Calm(0.0)
     >>> sum(calm.reset(0.0) for _ in range(1_000))
     200
@@ -41,8 +45,10 @@ class Calm:
 
     def received(self, now: float, size: int) -> bool:
         """Count that many bytes that were no body; whether the client may go on."""
-        self._fill(now)
-        self._idle -= size
+        if now - self._at >= FILL_S or size > self._idle:
+            self._fill(now)
+        # What was earned since the last bytes is over the burst here, if at all.
+        self._idle = min(IDLE_BURST, self._idle) - size
         return self._idle >= 0
 
     def reset(self, now: float) -> bool:
@@ -53,11 +59,11 @@ class Calm:
 
     def asked(self, head_bytes: int) -> None:
         """A request came whose head is this large."""
-        self._idle = min(IDLE_BURST, self._idle + PER_REQUEST + head_bytes)
+        self._idle += PER_REQUEST + head_bytes
 
     def wrote(self) -> None:
         """A part of an answer was sent."""
-        self._idle = min(IDLE_BURST, self._idle + PER_WRITE)
+        self._idle += PER_WRITE
 
     def _fill(self, now: float) -> None:
         gone, self._at = now - self._at, now

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final, Protocol, TypeVar
 
@@ -16,6 +17,7 @@ from sexton_http.wire.gatekeeper import SKIPPED_BYTES, Refuse
 from sexton_http.wire.hang_ups import UNLESS_GONE, until_told
 from sexton_http.wire.http2_heads import Head
 from sexton_http.wire.http2_patience import Patience
+from sexton_http.wire.http2_session import take_turns
 from sexton_http.wire.http2_turns import Turn
 from sexton_http.wire.masking import masked
 from sexton_http.wire.transport import Ends
@@ -33,6 +35,7 @@ _OF_HTTP1: Final = frozenset(
 """Headers that a message of HTTP/2 may not have."""
 _TELLING: Final = _OF_HTTP1 | {b"content-length", b"set-cookie"}
 """Headers that are not merely passed on."""
+_LF, _CR, _NUL = b"\n\r\0"
 _DISCONNECT: Final[Message] = {"type": "http.disconnect"}
 _CONTINUE: Final = ((b":status", b"100"),)
 
@@ -98,7 +101,8 @@ class Http2Exchange:
         """The app has sent all of its answer; the client may still have to take it."""
         self.handed_on = 0
         """How many bytes of body libnghttp2 was given."""
-        self.turn = Turn()
+        self.turn: Turn | None = None
+        """Where it stands among those that wait for the client, once it does."""
         self.patience = Patience()
         self._chunks: list[bytes] = []
         self._begun = False
@@ -167,11 +171,12 @@ class Http2Exchange:
         """How many bytes of body are on their way to the client; ``queued`` still wait."""
         return self.handed_on - queued
 
-    def took_turn(self, now: float, queued: int, sent: int) -> bool:
-        """See what the client has taken; whether this answer's turn changes. ``sent``: of all answers."""
+    def look(self, now: float, queued: int, sent: int) -> None:
+        """See what the client has taken. ``queued``: bytes of this answer; ``sent``: of all answers."""
         taken = self.taken(queued)
         self.patience.look(now, taken)
-        return self.turn.look(taken, sent)
+        if self.turn is not None and self.turn.look(taken, sent):
+            take_turns(self._line.session, self.id, first=self.turn.is_first)
 
     def due(self, *, torn: bool) -> float:
         """Until when this stream may wait for its client. A write that is ``torn`` has a bound of its own."""
@@ -189,7 +194,8 @@ class Http2Exchange:
                 self._line.consumed(self, len(data))
             else:
                 self._chunks.append(data)
-        self._wake_reader()
+        if self._arrived is not None:
+            self._wake_reader()
 
     def close(self) -> None:
         """The stream is over: whoever waits for its client waits no longer."""
@@ -197,8 +203,10 @@ class Http2Exchange:
         self.patience.end()
         if self._left is not None:
             self._left()
-        self._wake_reader()
-        self.wake_writer()
+        if self._arrived is not None:
+            self._wake_reader()
+        if self._drained is not None:
+            self.wake_writer()
 
     async def receive(self) -> Message:
         """Give the app its next message, as ASGI has it."""
@@ -294,13 +302,22 @@ class Http2Exchange:
         """Say all at once, without the app."""
         if not self.gone:
             self._start(status, [*headers, (b"content-length", b"%d" % len(body))])
-            self._hand_on(body, more=False)
+            # It may have been taken back with the bytes that brought it: that is the next event.
+            with suppress(ngh2.StreamUnavailableError):
+                self._hand_on(body, more=False)
+
+    def join_turns(self) -> None:
+        """The answer has to wait for the client. One that leaves at once needs no turn."""
+        if self.turn is None:
+            self.turn = Turn()
+            take_turns(self._line.session, self.id)
 
     def _start(self, status: int, headers: Sequence[Header]) -> None:
         if self.started:
             raise RuntimeError("an answer begins once")
         told = b"".join([value for _, value in headers])
-        if b"\n" in told or b"\r" in told or b"\0" in told:
+        # Looked for as numbers: as bytes each would raise an exception within, before it is looked for.
+        if _LF in told or _CR in told or _NUL in told:
             raise ValueError("a header has a line end in it")
         fields: list[Header] = [_STATUS.get(status) or (b":status", b"%d" % status), *self._line.date()]
         for field in headers:

@@ -48,15 +48,15 @@ def read_head(fields: Sequence[Header]) -> Head:
     told = dict(fields)
     method, target = told.get(b":method", b""), told.get(b":path", b"")
     authority = told.get(b":authority", b"")
-    # libnghttp2 takes these only before all others, and each of them once.
-    begin = sum(map(told.__contains__, _PSEUDO))
+    # libnghttp2 takes these only before all others, and each of them once: with the fourth, all are here.
+    all_four = len(fields) >= len(_PSEUDO) and fields[len(_PSEUDO) - 1][0] in _PSEUDO
+    begin = len(_PSEUDO) if all_four else sum(map(told.__contains__, _PSEUDO))
     if b"host" in told:
         headers = _with_hosts(authority, fields[begin:])
         hosts = [value for name, value in headers if name == b"host"]
     else:
         headers, hosts = [(b"host", authority), *fields[begin:]], [authority]
-    size = sum(map(len, chain.from_iterable(headers))) + len(method) + len(target)
-    length = told.get(b"content-length", b"")
+    size = len(b"".join(chain.from_iterable(headers))) + len(method) + len(target)
     spelled = _METHODS.get(method, "")
     fault = "" if spelled else "there is no such method"
     if not fault and not (target.startswith(b"/") or (target == b"*" and method == b"OPTIONS")):
@@ -65,7 +65,8 @@ def read_head(fields: Sequence[Header]) -> Head:
         in_all = size + _LINE_BYTES + _HEADER_BYTES * len(headers)
         codings = (told[b"transfer-encoding"],) if b"transfer-encoding" in told else ()
         fault = judge(target, "2", size=in_all, count=len(headers), hosts=hosts, codings=codings)
-    declared = int(length) if length.isdigit() else 0
+    length = told.get(b"content-length")
+    declared = int(length) if length is not None and length.isdigit() else 0
     awaits_go = b"expect" in told and told[b"expect"].lower() == b"100-continue"
     return Head(spelled, target, headers, size, declared, awaits_go, fault)
 

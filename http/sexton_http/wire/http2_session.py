@@ -1,9 +1,10 @@
 """HTTP/2's own bookkeeping, as libnghttp2 does it, set to the bounds of this server."""
 
 import struct
+from contextlib import suppress
 from typing import Final
 
-from ngh2 import Configuration, Connection, ErrorCode, Priority, Role, Setting
+from ngh2 import Configuration, Connection, ErrorCode, Priority, Role, Setting, StreamUnavailableError
 
 from sexton_http.wire.heads import MAX_HEAD_BYTES
 
@@ -65,9 +66,10 @@ def announce(frame: bytes, setting: int, value: int) -> bytes:
 def take_turns(session: Connection, stream_id: int, *, first: bool = False) -> None:
     """Send this stream's body frame by frame in turn with the others', whatever the client would like.
 
-    With ``first`` before all that are not.
+    With ``first`` before all that are not. Does nothing to a stream that is over.
     """
-    session.set_stream_priority(stream_id, _GO_FIRST if first else _TAKE_TURNS, ignore_client_signal=True)
+    with suppress(StreamUnavailableError):
+        session.set_stream_priority(stream_id, _GO_FIRST if first else _TAKE_TURNS, ignore_client_signal=True)
 
 
 def more_pieces(session: Connection, size: int) -> list[bytes]:
