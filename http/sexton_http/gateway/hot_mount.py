@@ -12,7 +12,7 @@ from sexton_http.ceilings import Full
 from sexton_http.gateway.early_refusal import EarlyRefusal
 from sexton_http.gateway.faults import BUSY_WAIT_S
 from sexton_http.gateway.opening_line import Turn
-from sexton_http.gateway.operations import Operation, Wait
+from sexton_http.gateway.operations import Auth, Operation, Wait
 from sexton_http.gateway.page_parts import asks_for_parts
 from sexton_http.gateway.pipeline import Mounted
 from sexton_http.gateway.request_body import GONE, is_over, read_body
@@ -22,6 +22,7 @@ from sexton_http.gateway.ticket import Ticket, whose
 from sexton_http.gateway.tracing import refuse, refuse_stranger
 from sexton_http.gateway.wire_headers import wire_headers
 from sexton_http.wire.asgi import RESERVED, WHOLE_ANSWER, WHOLE_BODY, App, Message, Receive
+from sexton_http.wire.first_glance import Urgency
 from sexton_http.wire.forwarded import forwarded_scope
 from sexton_http.wire.gatekeeper import Prepared
 from sexton_http.wire.hang_ups import unless_gone
@@ -90,6 +91,15 @@ class HotMount:
         self._fast = fast
         self._proxies = services.ctx.settings.trusted_proxies
         self._early = EarlyRefusal(services)
+
+    def urgency(self, method: str, path: str) -> Urgency:
+        """For the server, when many connections come at once: whether it answers this one before others."""
+        found = self._routes.find(method, path)
+        if found is None or found[0].door is not None:
+            return Urgency.NONE
+        operation = found[0].operation
+        is_now = operation.never_shed and operation.hot and operation.no_io and operation.auth is Auth.PUBLIC
+        return Urgency.NOW if is_now else Urgency.FIRST
 
     def say_malformed(self, detail: str) -> Answer:
         """The answer to bytes that are no request."""

@@ -8,6 +8,7 @@ import structlog
 
 from sexton_http.wire.connection_ceilings import RESERVE, SHARE, Ceilings
 from sexton_http.wire.forwarded import Network
+from sexton_http.wire.newcomers import ROOM, ROOM_SHARE, newcomers_within
 from sexton_http.wire.open_connections import OpenConnections
 
 OWN: Final = 96
@@ -28,12 +29,22 @@ def raise_limit() -> int:
 
 
 def room(limit: int) -> int:
-    """How many connections fit under a limit on open files, beside the reserve and the server's own.
+    """How many connections fit under a limit on open files, beside newcomers, the reserve and its own.
 
     >>> [room(limit) for limit in (20_000, 1024, 200)]
-    [19872, 896, 100]
+    [18848, 832, 100]
     """
-    return max(limit - OWN - RESERVE, limit // 2)
+    return max(limit - OWN - RESERVE - newcomers_within(limit), limit // 2)
+
+
+def needed(most: int) -> int:
+    """The limit on open files under which so many connections fit.
+
+    >>> [room(needed(most)) - most for most in (896, 16_384, 100_000)]
+    [1, 0, 0]
+    """
+    own = most + OWN + RESERVE
+    return min(own * ROOM_SHARE // (ROOM_SHARE - 1) + 1, own + ROOM)
 
 
 def ceilings_under(limit: int, most: int, of_address: int | None) -> Ceilings:
@@ -42,7 +53,7 @@ def ceilings_under(limit: int, most: int, of_address: int | None) -> Ceilings:
     >>> ceilings_under(20_000, 16_384, None)
     Ceilings(most=16384, of_address=8192, reserve=32)
     >>> ceilings_under(1024, 16_384, None)
-    Ceilings(most=896, of_address=448, reserve=32)
+    Ceilings(most=832, of_address=416, reserve=32)
     """
     held = min(most, room(limit))
     return Ceilings(held, max(1, held // SHARE) if of_address is None else of_address)
@@ -51,8 +62,7 @@ def ceilings_under(limit: int, most: int, of_address: int | None) -> Ceilings:
 def warn(limit: int, most: int) -> None:
     """Tell the operator when fewer connections fit than the server was to hold."""
     if room(limit) < most:
-        needed = most + OWN + RESERVE
-        advice = f"raise the hard limit on open files to {needed}, or lower --max-connections"
+        advice = f"raise the hard limit on open files to {needed(most)}, or lower --max-connections"
         log.warning("open_files_too_few", limit=limit, connections=room(limit), wanted=most, advice=advice)
 
 

@@ -16,6 +16,7 @@ from sexton_http.wire import timeouts
 from sexton_http.wire.accept_loop import accept_all
 from sexton_http.wire.asgi import App
 from sexton_http.wire.date_header import DateHeader
+from sexton_http.wire.first_glance import FirstGlance
 from sexton_http.wire.first_request import FirstRequest, token_of
 from sexton_http.wire.hang_ups import CAN_TELL, HangUps
 from sexton_http.wire.http1 import Http1Connection
@@ -92,7 +93,8 @@ async def serve(
             async with trio.open_nursery() as handlers:
                 async with trio.open_nursery() as accepting:
                     for listener in doors.listeners:
-                        accepting.start_soon(accept_all, listener, server.handle, handlers)
+                        glance = server.first_glance()
+                        accepting.start_soon(accept_all, listener, server.handle, handlers, glance)
                     if relay is not None:
                         server.heed(relay, handlers)
                         accepting.start_soon(relay.run)
@@ -131,6 +133,10 @@ class _Server:
         for _, stopping in self._tunnels.values():
             stopping.set()
         self.open.close_idle()
+
+    def first_glance(self) -> FirstGlance | None:
+        """Who goes first of those who come; None where that is not to be seen."""
+        return None if self.certificate else FirstGlance(self._app, self._date, self._stopping.is_set)
 
     async def handle(self, stream: trio.SocketStream) -> None:
         """Serve one connection to its last descriptor, with every fault of it kept inside."""

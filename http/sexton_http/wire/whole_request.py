@@ -26,8 +26,10 @@ _TELLING: Final = frozenset(
 """Headers that say how a request is sent, beyond its length."""
 
 
-def whole_request(data: bytes, client: str) -> RequestHead | None:
+def whole_request(data: bytes, client: str, *, may_close: bool = False) -> RequestHead | None:
     r"""The head of the one request that these bytes are, to their last; None where the parser has to say.
+
+    ``may_close``: also of one whose connection is to end with its answer.
 
     >>> whole_request(b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nX-Y: z\r\n\r\n", "::1")  # doctest: +ELLIPSIS
     RequestHead(method='GET', path='/a', query=b'b=c', headers={b'host': b'x', b'x-y': b'z'}, client='::1'...)
@@ -52,7 +54,8 @@ def whole_request(data: bytes, client: str) -> RequestHead | None:
     length = headers.get(b"content-length", b"0")
     if not length.isdigit() or len(length) > MAX_DIGITS or len(data) != found.end() + int(length):
         return None
-    if headers.get(b"connection", b"keep-alive").lower() != b"keep-alive":
+    connection = headers.get(b"connection", b"keep-alive").lower()
+    if connection != b"keep-alive" and not (may_close and connection == b"close"):
         return None
     host = headers.get(b"host")
     if host is None or not is_host(host):
