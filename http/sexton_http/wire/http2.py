@@ -15,7 +15,7 @@ from sexton_http.wire.http2_calm import Calm
 from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
 from sexton_http.wire.http2_frames import FrameBorders
 from sexton_http.wire.http2_heads import read_head
-from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, last_words, open_session, take_turns
+from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, last_words, open_session
 from sexton_http.wire.http2_tasks import Workers, Writer, until_it_waits
 from sexton_http.wire.malformed import malformed
 from sexton_http.wire.transport import Ends, Transport

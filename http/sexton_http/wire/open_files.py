@@ -38,7 +38,7 @@ def room(limit: int) -> int:
 
 
 def needed(most: int) -> int:
-    """The limit on open files under which so many connections fit.
+    """The limit on open files under which that number of connections fits.
 
     >>> [room(needed(most)) - most for most in (896, 16_384, 100_000)]
     [1, 0, 0]
