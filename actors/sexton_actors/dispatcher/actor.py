@@ -179,7 +179,9 @@ class Dispatcher(Actor):
         for (runner_id, offer_id), zombie_ids in claims.items():
             parts: Sequence[ClaimPart | None] = (None,)
             if len(zombie_ids) > 1:
-                parts = ClaimGroup(self._world.storage.journal, len(zombie_ids)).parts()
+                group = ClaimGroup(self._world.storage.journal, len(zombie_ids))
+                parts = group.parts()
+                self.context.start_task(group.keep_time)
             for zombie_id, part in zip(zombie_ids, parts, strict=True):
                 self.context.tell("queue", zombie_id, Claim(runner_id, offer_id, part))
 

@@ -1,6 +1,7 @@
 """What can be asked of an agent's queue."""
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -12,7 +13,7 @@ from sexton_actors.refusal import Refusal
 from sexton_engine import Message
 from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease
-from sexton_storage.writes import Claimed, ClaimEvent, Exhausted, NothingToClaim
+from sexton_storage.writes import ClaimEvent, Exhausted, NothingToClaim
 
 
 class EventQueued(msgspec.Struct, Message[None], frozen=True):
@@ -59,8 +60,8 @@ ClaimOutcome = Grant | NothingToClaim | Exhausted
 class Part(Protocol):
     """What one claim has of those that one poll found agents for: they are written together."""
 
-    async def write(self, write: ClaimEvent) -> Claimed | NothingToClaim | Exhausted | None:
-        """As ``Journal.write``; None when the part was used already."""
+    def submit(self, write: ClaimEvent, done: Callable[[Any], None]) -> bool:
+        """As ``Journal.submit``; False when the part was used already."""
         ...
 
     def drop(self) -> None:

@@ -43,27 +43,21 @@ class _Try(NamedTuple):
 async def claim(queue: QueueState, message: m.Claim) -> Deferred | None:
     """Claim for one offer, and tell the dispatcher what came of it. Raises StorageUnavailable.
 
-    ``DEFERRED`` while it is held until its batch has committed: that costs no task a claim. The claims of a
-    poll for several wait for one another, in tasks.
+    ``DEFERRED`` while it is held until its batch has committed: that costs no task a claim.
     """
     queue.announced = False
     try:
         tried = await _tried(queue, message)
-        if isinstance(tried, NothingToClaim):
-            outcome: m.ClaimOutcome = tried
-        elif message.part is None:
+        if not isinstance(tried, NothingToClaim):
             return _held(queue, message, tried)
-        else:
-            together = await _write(queue, tried.write, message.part)
-            outcome = await _in_the_end(queue, message, tried, together)
     except BaseException:
         _settled(queue, message, UNAVAILABLE)
         raise
     finally:
         if message.part is not None:
             message.part.drop()
-    _settled(queue, message, outcome)
-    await _look_again(queue, outcome)
+    _settled(queue, message, tried)
+    await _look_again(queue, tried)
     return None
 
 
@@ -94,7 +88,8 @@ def _held(queue: QueueState, message: m.Claim, tried: _Try) -> Deferred:
         else:
             hold.finish(_saved, queue, message, tried, saved)
 
-    queue.world.storage.journal.submit(tried.write, landed)
+    if message.part is None or not message.part.submit(tried.write, landed):
+        queue.world.storage.journal.submit(tried.write, landed)
     return DEFERRED
 
 
@@ -187,10 +182,9 @@ def _taken(queue: QueueState, message: m.Claim, tried: _Try, taken: Saved) -> m.
     )
 
 
-async def _write(queue: QueueState, write: ClaimEvent, part: m.Part | None = None) -> Saved:
+async def _write(queue: QueueState, write: ClaimEvent) -> Saved:
     try:
-        together = None if part is None else await part.write(write)
-        return await queue.world.storage.journal.write(write) if together is None else together
+        return await queue.world.storage.journal.write(write)
     except BaseException as fault:
         _in_doubt(queue, write, fault)
         raise
