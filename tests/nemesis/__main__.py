@@ -34,6 +34,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which faults come, and when")
     parser.add_argument("--events", type=float, default=Size.events_per_s, help="events a second, at most")
     parser.add_argument(
+        "--renew", type=float, default=Size.renew_s, help="seconds between renewals of a lease"
+    )
+    parser.add_argument(
         "--only", type=Kind, nargs="+", default=tuple(Kind), help="these kinds of faults alone"
     )
     parser.add_argument("--folder", type=Path, default=FOLDER, help="for the history, logs and report")
@@ -42,7 +45,13 @@ def main() -> int:
     folder = options.folder / f"seed-{options.seed}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    size = Size(minutes * 60, options.seed, events_per_s=options.events, kinds=tuple(options.only))
+    size = Size(
+        minutes * 60,
+        options.seed,
+        events_per_s=options.events,
+        renew_s=options.renew,
+        kinds=tuple(options.only),
+    )
     return run(size, folder.resolve())
 
 

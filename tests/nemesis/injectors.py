@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import trio
 
-from tests.nemesis.clients.holders import Holder
+from tests.nemesis.crew import Client
 from tests.nemesis.schedule import TOGETHER, Fault, Group, Kind
 from tests.nemesis.world import World
 
@@ -21,7 +21,7 @@ Tell = Callable[[str], None]
 class Injectors:
     """One for each kind of fault. A fault is over when all is as it was before."""
 
-    def __init__(self, world: World, holders: Sequence[Holder], tell: Tell) -> None:
+    def __init__(self, world: World, holders: Sequence[Client], tell: Tell) -> None:
         self._world = world
         self._holders = holders
         self._tell = tell
@@ -126,17 +126,17 @@ class Injectors:
 
     async def _lose_client(self, whom: int, lasts_s: float) -> None:
         holder = self._holders[whom]
-        holder.freeze()
-        holder.lose()
+        await holder.kill()
         await trio.sleep(lasts_s)
-        holder.lose()
-        holder.thaw()
+        await holder.start()
 
     async def _freeze_client(self, whom: int, lasts_s: float) -> None:
         holder = self._holders[whom]
-        holder.freeze()
-        await trio.sleep(lasts_s)
-        holder.thaw()
+        holder.send(signal.SIGSTOP)
+        try:
+            await trio.sleep(lasts_s)
+        finally:
+            holder.send(signal.SIGCONT)
 
     # --- the database ---------------------------------------------------------------------------------------
 

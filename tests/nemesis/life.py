@@ -2,49 +2,43 @@
 
 from __future__ import annotations
 
-import random
+import os
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+import asyncpg
 import trio
+from msgspec.structs import replace
 
-from tests.nemesis.clients.backlog import Backlog
-from tests.nemesis.clients.caller import Caller
-from tests.nemesis.clients.followers import Follower
-from tests.nemesis.clients.holders import SLOTS, Holder
-from tests.nemesis.clients.people import Person
-from tests.nemesis.clients.senders import CREDENTIAL, SECRET, Sender
+from tests.nemesis.clients.task import CLOSE, OPEN, Role, Task
+from tests.nemesis.crew import Client, Crew, open_crew, stop_all
 from tests.nemesis.injectors import Injectors, Tell
-from tests.nemesis.last_reads import read_all, until_all_has_ended
+from tests.nemesis.last_reads import OPEN as STILL_OPEN, balances, read_all, until_all_has_ended
+from tests.nemesis.merge import Tally, merge_histories
 from tests.nemesis.recorder import Recorder
-from tests.nemesis.schedule import MEMBERS, Fault, Group, Kind, plan
-from tests.nemesis.world import TAG, World, open_world
-from tests.worlds.nodes import Node
-from tests.worlds.samples import command_body, skill_md, trigger_md
+from tests.nemesis.schedule import Fault, Kind, plan
+from tests.nemesis.set_up import Cast, set_up
+from tests.nemesis.world import World, open_world
 
-AGENTS: Final = 600
-COMMAND_AGENTS: Final = 8
-SENDERS: Final = 16
-PEOPLE: Final = 2
-FOLLOWERS: Final = 6
-COMMAND_EVERY_S: Final = 1.5
+SENDERS: Final = 3
+"""Processes of them."""
+SENDERS_IN_ONE: Final = 64
 PATIENCE_S: Final = 300.0
 """For what is under way to come to its end, once all faults have healed."""
-INSTALLED_TOGETHER: Final = 8
-READER: Final = 999_000
-"""The process of the history that reads all rows at its end."""
-NO_BOUND: Final = 10**9
-TRIGGER: Final = f"type: webhook\n    source: github\n    signature:\n      secret_ref: {CREDENTIAL}"
+MOST_WAITING: Final = 1_500
+"""Events that are accepted and have not ended; with more, senders begin nothing new."""
+LOOK_S: Final = 2.0
+LOOK_PATIENCE_S: Final = 10.0
+TELL_S: Final = 10.0
+READER: Final = 0
+"""The life that reads all rows at the end."""
 REPORTED: Final = (
     "SELECT count(*) FROM leases WHERE status = 'reported' AND zombie_id = ANY($1::text[]::uuid[])"
 )
-HELD_TAG: Final = "held"
-SCRIPT: Final = "cat >/dev/null\nsexton-step step look\nsleep 0.2\necho done"
-ASKING: Final = "cat >/dev/null\nsexton-step step ask\nsexton-step approve --action go --tool deploy || true"
 
 
 @dataclass(frozen=True)
@@ -53,9 +47,10 @@ class Size:
 
     run_s: float
     seed: int
-    events_per_s: float = 70.0
-    renew_s: float = 0.4
-    agents: int = AGENTS
+    events_per_s: float = 120.0
+    renew_s: float = 0.6
+    agents: int = 1_200
+    tenants: int = 4
     kinds: tuple[Kind, ...] = tuple(Kind)
 
 
@@ -69,137 +64,115 @@ class Told:
     command_runs: int = 0
     """Reported by the real runners."""
     spent_s: float = 0.0
-    recorder: Recorder | None = None
+    loads: list[float] = field(default_factory=list)
+    """Of the machine, the average of a minute, from time to time."""
+    tally: Tally | None = None
 
 
 async def live(size: Size, folder: Path, tell: Tell) -> Told:
     """Live through it; the history is then in ``folder``, with the logs of all servers."""
     began = time.monotonic()
-    with (folder / "history.jsonl").open("w", encoding="utf-8") as file:
-        async with open_world(folder) as world:
-            told = Told(lacks=world.lacks)
-            kinds = [kind for kind in size.kinds if kind not in world.lacks]
-            faults = plan(size.seed, size.run_s, kinds)
-            tell(f"{len(faults)} faults in {size.run_s:.0f} s; setting up")
-            async with world.visit() as node:
-                crew = await _set_up(node, size.agents)
-                given = await node.balance()
-                tenant = node.server.ready["tenant_id"]
-            told.recorder = recorder = Recorder(file)
-            life = Life(world, recorder, size, crew, tell)
-            told.faults = await life.live(faults)
-            told.unended = await until_all_has_ended(world.database.primary, 0)
-            told.command_runs = await world.database.primary.ask(REPORTED, crew.commands)
-            await read_all(world.database.primary, recorder, READER, tenant, given)
-            recorder.close()
+    async with open_world(folder) as world:
+        told = Told(lacks=world.lacks)
+        kinds = [kind for kind in size.kinds if kind not in world.lacks]
+        faults = plan(size.seed, size.run_s, kinds)
+        tell(f"{len(faults)} faults in {size.run_s:.0f} s; setting up")
+        async with world.visit() as node:
+            cast = await set_up(node, world.database.dsn, agents=size.agents, tenants=size.tenants)
+        given = await balances(world.database.primary)
+        async with open_crew(folder / "clients") as crew:
+            histories = crew.histories
+            life = Life(world, crew, told, tell)
+            began_ns, ended_ns = await life.live(size, cast, faults)
+        primary = world.database.primary
+        told.unended = await until_all_has_ended(primary, 0)
+        told.command_runs = await primary.ask(REPORTED, [one for site in cast.sites for one in site.commands])
+        tell("all rows are read")
+        rows = folder / "clients" / "rows.jsonl"
+        with rows.open("wb", buffering=0) as file:
+            await read_all(primary, Recorder(file, first_op=READER), READER, given)
+    tell("one history is made of all")
+    told.tally = Tally(began_ns, ended_ns)
+    with (folder / "history.jsonl").open("wb") as whole:
+        merge_histories([*histories, rows], whole, told.tally)
     told.spent_s = time.monotonic() - began
     return told
-
-
-class Crew(NamedTuple):
-    """Who was made before anything goes wrong."""
-
-    agents: list[str]
-    """Of the holders."""
-    commands: list[str]
-    """Agents of the real runners."""
-    tokens: list[str]
-    """The holders'."""
-
-
-async def _set_up(node: Node, count: int) -> Crew:
-    secret = {"name": CREDENTIAL, "data": {"webhook_secret": SECRET}}
-    await node.call("POST", f"{node.workspace}/credentials", secret)
-    agents: list[str] = []
-    commands: list[str] = []
-    room = trio.CapacityLimiter(INSTALLED_TOGETHER)
-
-    async def install(name: str, tag: str, script: str, into: list[str]) -> None:
-        async with room:
-            files = {
-                "source_markdown": skill_md(name, body=command_body(script), tags=tag),
-                "trigger_markdown": trigger_md(name, "runtime: command", trigger=TRIGGER),
-            }
-            into.append((await node.call("POST", f"{node.workspace}/zombies", files))["zombie_id"])
-
-    async with trio.open_nursery() as nursery:
-        for number in range(count):
-            nursery.start_soon(install, f"held-{number}", HELD_TAG, SCRIPT, agents)
-        for number in range(COMMAND_AGENTS):
-            nursery.start_soon(install, f"command-{number}", TAG, SCRIPT if number % 4 else ASKING, commands)
-    tokens = []
-    for number in range(MEMBERS[Group.CLIENT]):
-        minted = await node.call("POST", "/v1/fleet/enrolment-tokens", {}, "admin_token")
-        body = {
-            "host_id": f"holder-{number}",
-            "sandbox_tier": "bubblewrap",
-            "labels": [HELD_TAG],
-            "slots": SLOTS,
-        }
-        tokens.append((await node.call("POST", "/v1/runners", body, minted["token"]))["runner_token"])
-    return Crew(agents, commands, tokens)
 
 
 class Life:
     """Clients at work, and what comes over them."""
 
-    def __init__(self, world: World, recorder: Recorder, size: Size, crew: Crew, tell: Tell) -> None:
+    def __init__(self, world: World, crew: Crew, told: Told, tell: Tell) -> None:
         self._world = world
-        self._recorder = recorder
-        self._size = size
         self._crew = crew
+        self._told = told
         self._tell = tell
-        self._rng = random.Random(size.seed)
-        self._backlog = Backlog()
 
-    async def live(self, faults: Sequence[Fault]) -> dict[str, int]:
+    async def live(self, size: Size, cast: Cast, faults: Sequence[Fault]) -> tuple[int, int]:
         """Clients work while faults come; then senders stop, and the others go on until nothing is left.
 
-        Gives how many faults of each kind there were.
+        Gives the times, in ns, between which faults came.
         """
-        holders = [Holder(self._caller(), one, self._backlog, self._own()) for one in self._crew.tokens]
+        tasks = self._tasks(size, cast)
+        holders = await self._crew.start(tasks[Role.HOLDER])
+        watchers = await self._crew.start(tasks[Role.WATCHERS])
         injectors = Injectors(self._world, holders, self._tell)
-        async with _background() as workers:
-            for holder in holders:
-                workers.start_soon(holder.work, self._size.renew_s)
-            for _ in range(PEOPLE):
-                workers.start_soon(Person(self._caller(), self._own()).decide)
-            for number in range(FOLLOWERS):
-                followed = (self._crew.agents if number % 3 else self._crew.commands)[number]
-                workers.start_soon(Follower(self._caller(), followed, self._own()).follow)
-            async with _background() as senders:
-                self._send(senders)
-                senders.start_soon(_say_how_it_goes, self._recorder, self._tell)
-                ends = trio.current_time() + self._size.run_s
+        async with _background() as background:
+            background.start_soon(self._say_how_it_goes)
+            senders = await self._crew.start(tasks[Role.SENDERS])
+            async with _background() as minding:
+                minding.start_soon(self._mind_the_tap, senders)
+                began_ns, ends = time.monotonic_ns(), trio.current_time() + size.run_s
                 await injectors.suffer_all(faults)
                 await trio.sleep_until(ends)
-            self._recorder.stop_gaps()
+                ended_ns = time.monotonic_ns()
+            await stop_all(senders)
             self._tell("all faults have healed; what is under way comes to its end")
             left = await until_all_has_ended(self._world.database.primary, PATIENCE_S)
             self._tell(f"{left} events have not ended")
-        return dict(injectors.done)
+            await stop_all([*holders, *watchers])
+        self._told.faults = dict(injectors.done)
+        return began_ns, ended_ns
 
-    def _send(self, senders: trio.Nursery) -> None:
-        every_s = SENDERS / self._size.events_per_s
-        for _ in range(SENDERS):
-            sender = Sender(self._caller(), self._crew.agents, self._backlog, self._own())
-            senders.start_soon(sender.send, every_s)
-        # What the real runners do is not known to be done: their pace is slow, and bounds it.
-        beside = Sender(self._caller(), self._crew.commands, Backlog(NO_BOUND), self._own())
-        senders.start_soon(beside.send, COMMAND_EVERY_S)
+    def _tasks(self, size: Size, cast: Cast) -> dict[Role, list[Task]]:
+        plain = Task(
+            Role.HOLDER,
+            life=0,
+            seed=size.seed,
+            bases=tuple(node.base_url for node in self._world.nodes),
+            sites=cast.sites,
+            history="",
+            every_s=size.renew_s,
+        )
+        every_s = SENDERS * SENDERS_IN_ONE / size.events_per_s
+        sending = replace(plain, role=Role.SENDERS, count=SENDERS_IN_ONE, every_s=every_s)
+        # The agents of the real runners are few, and one process sends to them.
+        others = tuple(replace(site, commands=()) for site in cast.sites)
+        return {
+            Role.HOLDER: [replace(plain, token=token) for token in cast.tokens],
+            Role.WATCHERS: [replace(plain, role=Role.WATCHERS)],
+            Role.SENDERS: [sending, *[replace(sending, sites=others)] * (SENDERS - 1)],
+        }
 
-    def _caller(self) -> Caller:
-        return Caller(self._world, self._recorder)
+    async def _mind_the_tap(self, senders: Sequence[Client]) -> None:
+        """Hold senders back while too much waits: otherwise a fault would leave more than can be done."""
+        while True:
+            await trio.sleep(LOOK_S)
+            with trio.move_on_after(LOOK_PATIENCE_S):
+                try:
+                    waiting = int(await self._world.database.primary.ask(STILL_OPEN))
+                except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                    continue  # The database is away; it is asked again.
+                for sender in senders:
+                    await sender.tell(CLOSE if waiting > MOST_WAITING else OPEN)
 
-    def _own(self) -> random.Random:
-        return random.Random(self._rng.getrandbits(64))
-
-
-async def _say_how_it_goes(recorder: Recorder, tell: Tell) -> None:
-    while True:
-        await trio.sleep(10)
-        sent = recorder.ends["send"]["ok"]
-        tell(f"{sent} sends were accepted, {recorder.renewals} leases renewed")
+    async def _say_how_it_goes(self) -> None:
+        while True:
+            await trio.sleep(TELL_S)
+            load, _, _ = os.getloadavg()
+            self._told.loads.append(load)
+            crew = self._crew
+            self._tell(f"{crew.events} events accepted, {crew.renewals} leases renewed, load {load:.1f}")
 
 
 @asynccontextmanager

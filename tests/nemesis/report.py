@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import mean
 from typing import Any
 
 from tests.nemesis.life import Size, Told
@@ -10,20 +11,26 @@ from tests.nemesis.life import Size, Told
 
 def figures(size: Size, told: Told, verdict: Mapping[str, int]) -> dict[str, Any]:
     """Everything, as JSON keeps it. ``verdict``: violations of each rule."""
-    recorder = told.recorder
-    assert recorder is not None
+    tally = told.tally
+    assert tally is not None
     return {
         "seed": size.seed,
         "run_s": size.run_s,
         "spent_s": round(told.spent_s, 1),
-        "accepted": recorder.events,
-        "renewals": recorder.renewals,
+        "accepted": tally.events,
+        "renewals": tally.renewals,
         "command_runs": told.command_runs,
-        "operations": {f: dict(ends) for f, ends in sorted(recorder.ends.items())},
-        "not_answered_with_yes": dict(recorder.refusals.most_common()),
-        "longest_gap_s": {f: round(gap, 1) for f, gap in sorted(recorder.gaps_s.items())},
+        "operations": {f: dict(ends) for f, ends in sorted(tally.ends.items())},
+        "not_answered_with_yes": dict(tally.refusals.most_common()),
+        "longest_gap_s": {f: round(gap, 1) for f, gap in sorted(tally.gaps_s.items())},
         "faults": dict(sorted(told.faults.items())),
         "left_out": told.lacks,
+        "renewals_refused": dict(tally.refused_renewals),
+        "load": {
+            "least": min(told.loads, default=0),
+            "mean": mean(told.loads or [0]),
+            "most": max(told.loads, default=0),
+        },
         "not_ended": told.unended,
         "violations": dict(verdict),
     }

@@ -11,11 +11,10 @@ import httpx2
 import pytest
 import trio
 
-from tests.fakes.database_proxy import open_proxy
-from tests.fakes.tcp_link import open_link
 from tests.nemesis.injectors import Injectors
 from tests.nemesis.schedule import Fault, Kind
-from tests.nemesis.world import NemesisNode, World
+from tests.nemesis.wires.bundle import open_wires
+from tests.nemesis.world import SOCKET, NemesisNode, World
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.small_disk import SmallDisk, open_small_disk
 from tests.worlds.wrong_clock import LIBRARY, Clock
@@ -35,14 +34,15 @@ def short() -> Iterator[Path]:
 @pytest.fixture
 async def world(tmp_path: Path, short: Path, postgres_dsn: str) -> AsyncIterator[World]:
     """One node, as the nemesis has three."""
-    async with open_proxy(postgres_dsn, short) as proxy:
+    address, _, host = postgres_dsn.partition("host=")
+    async with open_wires({"database": (short / SOCKET, Path(host) / SOCKET)}) as ways:
         own = tmp_path / "node-0"
         own.mkdir()
-        words = ("--database-url", proxy.dsn, "--runners", "0")
-        node = NemesisNode(ServerProcess(own, *words, data=tmp_path / "data"), [proxy], None)
+        words = ("--database-url", f"{address}host={short}", "--runners", "0")
+        node = NemesisNode(ServerProcess(own, *words, data=tmp_path / "data"), [*ways.values()], None)
         await node.start()
-        async with open_link(lambda: node.address) as link:
-            node.link = link
+        async with open_wires({"clients": (None, node.address)}) as door:
+            node.link = door["clients"]
             yield World(tmp_path, None, [node])
         node.server.kill()
 

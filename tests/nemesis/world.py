@@ -16,9 +16,9 @@ import httpx2
 import trio
 
 from sexton_storage.embedded.roles import DATABASE, ROLE
-from tests.fakes.database_proxy import Proxy, open_proxy
 from tests.fakes.tcp_link import Address, Link, open_link
 from tests.nemesis.schedule import MEMBERS, Group
+from tests.nemesis.wires.bundle import Cuttable, Door, open_wires
 from tests.worlds.nodes import Node
 from tests.worlds.runner import SOURCE, cleared, command_line
 from tests.worlds.server_process import ServerProcess
@@ -32,6 +32,9 @@ PROBE_S: Final = 1.0
 PROBE_PATIENCE_S: Final = 3.0
 STANDBY_SETTING: Final = "synchronous_standby_names"
 RUNNER_SLOTS: Final = 4
+DATABASE_SETTINGS: Final = {"autovacuum": "on", "shared_buffers": "256MB"}
+"""Of a run that is long enough to need them."""
+SOCKET: Final = ".s.PGSQL.5432"
 TAG: Final = "commands"
 """Of the agents that only the real runners take."""
 
@@ -39,13 +42,13 @@ TAG: Final = "commands"
 class NemesisNode:
     """One server, the links before it, and its ways to both machines of the database."""
 
-    def __init__(self, server: ServerProcess, databases: Sequence[Proxy], clock: Clock | None) -> None:
+    def __init__(self, server: ServerProcess, databases: Sequence[Cuttable], clock: Clock | None) -> None:
         self.server = server
         self.databases = databases
         self.clock = clock
         self.is_up = True
         """What its last probe found."""
-        self.link: Link | None = None
+        self.link: Door | None = None
         self._port = "0"
 
     @property
@@ -73,13 +76,13 @@ class NemesisNode:
         self._port = str(self.address[1])
 
     def cut_database(self) -> None:
-        for proxy in self.databases:
-            proxy.hold()
-            proxy.hang_up()
+        for way in self.databases:
+            way.hold()
+            way.hang_up()
 
     def join_database(self) -> None:
-        for proxy in self.databases:
-            proxy.let_go()
+        for way in self.databases:
+            way.let_go()
 
 
 class NemesisRunner:
@@ -120,6 +123,8 @@ class Database:
     """Which machine is the primary and which the standby; they change places."""
 
     def __init__(self, pair: SynchronousPair, disks: Sequence[SmallDisk]) -> None:
+        self.dsn = pair.dsn
+        """Of both; only what is done before there are faults goes without a proxy."""
         self.primary = pair.primary
         self.standby = pair.standby
         self._disks = {disk.folder: disk for disk in disks}
@@ -212,7 +217,9 @@ async def open_world(folder: Path) -> AsyncIterator[World]:
                 disks.append(disk)
             else:
                 lacks["fill-disk"] = disk
-        database = Database(await stack.enter_async_context(open_synchronous_pair(short)), disks)
+        database = Database(
+            await stack.enter_async_context(open_synchronous_pair(short, DATABASE_SETTINGS)), disks
+        )
         await database.wait_for_standby()
         if LIBRARY is None:
             lacks["skew-clock"] = "libfaketime is missing: install the package `faketime`"
@@ -220,7 +227,8 @@ async def open_world(folder: Path) -> AsyncIterator[World]:
         for number in range(MEMBERS[Group.NODE]):
             node = await _open_node(stack, folder, short, number, database)
             await stack.enter_async_context(_running(node))
-            node.link = await stack.enter_async_context(open_link(lambda node=node: node.address))  # type: ignore[misc]
+            door = await stack.enter_async_context(open_wires({"clients": (None, node.address)}))
+            node.link = door["clients"]
             nodes.append(node)
         world = World(folder, database, nodes)
         world.lacks = lacks
@@ -240,13 +248,13 @@ async def open_world(folder: Path) -> AsyncIterator[World]:
 async def _open_node(
     stack: AsyncExitStack, folder: Path, short: Path, number: int, database: Database
 ) -> NemesisNode:
-    ways = []
+    ways = {}
     for machine in (database.primary, database.standby):
-        socket = short / f"{machine.folder.name}{number}"
-        socket.mkdir()
-        dsn = f"postgresql://{ROLE}@/{DATABASE}?host={machine.folder}"
-        ways.append(await stack.enter_async_context(open_proxy(dsn, socket)))
-    hosts = ",".join(way.dsn.partition("host=")[2] for way in ways)
+        folder_of_socket = short / f"{machine.folder.name}{number}"
+        folder_of_socket.mkdir()
+        ways[str(folder_of_socket)] = (folder_of_socket / SOCKET, machine.folder / SOCKET)
+    hosts = ",".join(ways)
+    wires = await stack.enter_async_context(open_wires(ways))
     dsn = f"postgresql://{ROLE}@/{DATABASE}?host={hosts}&target_session_attrs=read-write"
     own = folder / f"node-{number}"
     own.mkdir()
@@ -257,7 +265,7 @@ async def _open_node(
         data=folder / "data",
         environment={} if clock is None else clock.environment,
     )
-    return NemesisNode(server, ways, clock)
+    return NemesisNode(server, [*wires.values()], clock)
 
 
 @asynccontextmanager

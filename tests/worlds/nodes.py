@@ -38,6 +38,10 @@ class Node:
         node._keys["api_key"] = api_key
         return node
 
+    @property
+    def api_key(self) -> str:
+        return self._keys["api_key"]
+
     async def call(self, method: str, path: str, body: Any = None, token: str = "api_key") -> Any:
         """``token`` names one of the server's own, or is a runner's."""
         bearer = self._keys.get(token, token)

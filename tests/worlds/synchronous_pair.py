@@ -20,7 +20,7 @@ from tests.conftest import THROW_AWAY
 from tests.worlds.cluster_template import put_cluster
 
 ANYBODY = "local all all trust\nlocal replication all trust\n"
-START_S = 60
+START_S = 180
 POLL_S = 0.02
 SYNCHRONOUS = {"synchronous_standby_names": "*", "synchronous_commit": "on"}
 # Of a failed attempt to stream, the standby waits less long until the next.
@@ -35,7 +35,11 @@ BRISK = {
 class Machine:
     """One cluster, and all processes of its server."""
 
-    def __init__(self, portal: Portal, programs: Programs, folder: Path, other: Path) -> None:
+    def __init__(
+        self, portal: Portal, programs: Programs, folder: Path, other: Path, settings: Mapping[str, str]
+    ) -> None:
+        """``settings``: of its server, in each of its lives."""
+        self._settings = settings
         self._portal = portal
         self._programs = programs
         self.folder = folder
@@ -45,7 +49,7 @@ class Machine:
 
     async def start(self, settings: Mapping[str, str]) -> None:
         (self.data / "pg_hba.conf").write_text(ANYBODY)
-        options = {"unix_socket_directories": str(self.folder), **BRISK, **settings}
+        options = {"unix_socket_directories": str(self.folder), **BRISK, **self._settings, **settings}
         words = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
             self._process = self._programs.start(
@@ -176,15 +180,20 @@ def _children(pid: int) -> list[int]:
 
 
 @asynccontextmanager
-async def open_synchronous_pair(folder: Path) -> AsyncIterator[SynchronousPair]:
-    """Both run when this is entered, and are killed at the end. ``folder`` has a short path."""
+async def open_synchronous_pair(
+    folder: Path, settings: Mapping[str, str] | None = None
+) -> AsyncIterator[SynchronousPair]:
+    """Both run when this is entered, and are killed at the end. ``folder`` has a short path.
+
+    ``settings``: what is other than with throw-away databases.
+    """
     programs = find_programs(os.environ, euid=os.geteuid())
     async with open_portal() as portal:
         folders = (folder / "a", folder / "b")
         for own in folders:
             own.mkdir(mode=0o700, exist_ok=True)  # There is one where a disk of its own is mounted.
-        primary = Machine(portal, programs, *folders)
-        standby = Machine(portal, programs, *reversed(folders))
+        primary = Machine(portal, programs, *folders, settings or {})
+        standby = Machine(portal, programs, *folders[::-1], settings or {})
         await put_cluster(primary.folder)
         await make_cluster(programs, primary.data, lambda _: None)
         give(primary.folder, programs.account)

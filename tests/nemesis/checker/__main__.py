@@ -20,8 +20,7 @@ def main() -> int:
     parser.add_argument("--edn", type=Path, help="folder for the histories as Elle and Knossos read them")
     options = parser.parse_args()
     try:
-        entries = list(read(options.history))
-        broken = check(entries)
+        broken = check(read(options.history))
     except NotAHistory as error:
         sys.stderr.write(f"{options.history} cannot be judged: {error}\n")
         return 2
@@ -31,8 +30,10 @@ def main() -> int:
         sys.stdout.writelines(f"  {sentence}\n" for sentence in sentences[:SHOWN])
     if options.edn is not None:
         options.edn.mkdir(parents=True, exist_ok=True)
-        for name, lines in (("elle", edn.elle(entries)), ("knossos", edn.knossos(entries))):
-            (options.edn / f"{name}.edn").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        for name, lines in (("elle", edn.elle), ("knossos", edn.knossos)):
+            # Read again for each, so that no history is in memory as a whole.
+            with (options.edn / f"{name}.edn").open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in lines(read(options.history)))
     return 1 if broken else 0
 
 

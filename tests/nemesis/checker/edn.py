@@ -18,7 +18,7 @@ def elle(entries: Iterable[Entry]) -> Iterator[str]:
 
     A delivery that was sent more than once is left out: Elle wants each append once.
     """
-    known = list(entries)
+    known = [entry for entry in entries if entry.f in {"send", "read-events", "read-leases"}]
     sends = {entry.op: entry.value for entry in known if entry.f == "send" and entry.kind == INVOKE}
     tries: dict[str, int] = defaultdict(int)
     for value in sends.values():
@@ -31,9 +31,9 @@ def elle(entries: Iterable[Entry]) -> Iterator[str]:
             value = sends[entry.op]
             yield _line(entry, ":txn", f"[[:append {_text(value['agent'])} {_text(value['delivery'])}]]")
         elif entry.f == "read-events" and entry.kind == OK:
-            events = entry.value["rows"]
+            events += entry.value["rows"]
         elif entry.f == "read-leases" and entry.kind == OK:
-            leases = entry.value["rows"]
+            leases += entry.value["rows"]
     if not known:
         return
     delivery_of = {row["event"]: row["delivery"] for row in events}
@@ -52,7 +52,7 @@ def elle(entries: Iterable[Entry]) -> Iterator[str]:
 
 def knossos(entries: Iterable[Entry]) -> Iterator[str]:
     """A register for each gate, with the gate as its key: a decision is a compare-and-set, a look a read."""
-    known = list(entries)
+    known = [entry for entry in entries if entry.f in {"decide", "read-gate"}]
     asked = {entry.op: entry for entry in known if _begins_at_a_gate(entry)}
     for entry in known:
         if entry.op not in asked:

@@ -43,31 +43,29 @@ class NotAHistory(ValueError):
     """The entries are no history: nothing can be said about them."""
 
 
-def answered(entries: Iterable[Entry]) -> list[Done]:
-    """All that ended with yes, in the order of their ends. Raises NotAHistory.
+def answered(entries: Iterable[Entry]) -> Iterator[Done]:
+    """All that ended with yes, in the order of their ends; keeps what is under way alone. Raises NotAHistory.
 
     >>> begin = Entry(1, 0, INVOKE, "send", 10, {"agent": "a"})
-    >>> answered([begin, Entry(1, 0, OK, "send", 20, {"event": "e"})])
+    >>> list(answered([begin, Entry(1, 0, OK, "send", 20, {"event": "e"})]))
     [Done(f='send', began_ns=10, ended_ns=20, value={'agent': 'a', 'event': 'e'})]
     """
-    began: dict[int, Entry] = {}
-    ended: set[int] = set()
-    done: list[Done] = []
+    under_way: dict[int, Entry] = {}
+    seen: set[int] = set()
     for entry in entries:
         if entry.kind not in KINDS:
             raise NotAHistory(f"operation {entry.op} is of no known kind: {entry.kind}")
         if entry.kind == INVOKE:
-            if entry.op in began:
+            if entry.op in seen:
                 raise NotAHistory(f"operation {entry.op} began twice")
-            began[entry.op] = entry
+            seen.add(entry.op)
+            under_way[entry.op] = entry
             continue
-        start = began.get(entry.op)
-        if start is None or entry.op in ended or start.f != entry.f or entry.time_ns < start.time_ns:
+        start = under_way.pop(entry.op, None)
+        if start is None or start.f != entry.f or entry.time_ns < start.time_ns:
             raise NotAHistory(f"operation {entry.op} ended without a beginning, or twice")
-        ended.add(entry.op)
         if entry.kind == OK:
-            done.append(Done(entry.f, start.time_ns, entry.time_ns, start.value | entry.value))
-    return done
+            yield Done(entry.f, start.time_ns, entry.time_ns, start.value | entry.value)
 
 
 def write(entries: Iterable[Entry], path: Path) -> None:

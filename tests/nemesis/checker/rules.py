@@ -1,8 +1,4 @@
-"""What must hold of a history: one function a rule, which gives a sentence for each violation.
-
-The last operations of a history read all rows once the faults have healed: ``read-events``, ``read-leases``,
-``read-money`` and ``read-gates``. A history without them proves nothing, and is refused.
-"""
+"""What must hold of a history: one function a rule, which gives a sentence for each violation."""
 
 from __future__ import annotations
 
@@ -10,45 +6,19 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, pairwise
-from typing import Any, Final
+from typing import Final
 
-from tests.nemesis.checker.history import INVOKE, Done, Entry, NotAHistory, answered
+from tests.nemesis.checker.history import Done, Entry, NotAHistory
+from tests.nemesis.checker.seen import Row, Seen
 
-Row = dict[str, Any]
 ENDED: Final = frozenset({"processed", "agent_error", "cancelled", "dead_lettered"})
 DECIDED: Final = frozenset({"approved", "denied", "timed_out", "auto_killed"})
-READS: Final = ("events", "leases", "money", "gates")
-
-
-class Seen:
-    """A history, sorted by what was asked."""
-
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._done: dict[str, list[Done]] = defaultdict(list)
-        self.first_tried: dict[str, int] = {}
-        """When a delivery was sent first, whatever became of that try: it may be the one that was kept."""
-        known = list(entries)
-        for entry in known:
-            if entry.f == "send" and entry.kind == INVOKE:
-                self.first_tried.setdefault(entry.value["delivery"], entry.time_ns)
-        for one in answered(known):
-            self._done[one.f].append(one)
-        missing = [name for name in READS if f"read-{name}" not in self._done]
-        if missing:
-            raise NotAHistory(f"nobody read the {' and '.join(missing)} at the end")
-
-    def done(self, f: str) -> list[Done]:
-        return self._done.get(f, [])
-
-    def rows(self, name: str) -> list[Row]:
-        """What the last read gave."""
-        rows: list[Row] = self._done[f"read-{name}"][-1].value["rows"]
-        return rows
 
 
 def each_accepted_once(seen: Seen) -> Iterator[str]:
-    """Each acknowledged delivery is one event, and no delivery is two."""
+    """Each acknowledged delivery is one event, of the agent that it was sent to, and no delivery is two."""
     kept = Counter(row["event"] for row in seen.rows("events"))
+    owner = {row["event"]: (row["tenant"], row["agent"]) for row in seen.rows("events")}
     by_delivery = Counter(row["delivery"] for row in seen.rows("events") if row["delivery"])
     told: dict[str, str] = {}
     for one in seen.done("send"):
@@ -59,6 +29,9 @@ def each_accepted_once(seen: Seen) -> Iterator[str]:
             yield f"event {event} was acknowledged and is there {kept[event]} times"
         if by_delivery[delivery] == 0:
             yield f"delivery {delivery} was acknowledged and is in no event"
+        sent_to = (one.value["tenant"], one.value["agent"])
+        if owner.get(event, sent_to) != sent_to:
+            yield f"event {event} was sent to {' '.join(sent_to)}, and belongs to {' '.join(owner[event])}"
     for delivery, count in by_delivery.items():
         if count > 1:
             yield f"delivery {delivery} is {count} events"
@@ -161,25 +134,27 @@ def no_old_token_writes(seen: Seen) -> Iterator[str]:
 
 
 def every_cent_once(seen: Seen) -> Iterator[str]:
-    """What is gone from the balance is what was metered, and what each event says that it cost."""
-    [money] = seen.rows("money")
-    metered: Counter[str] = Counter()
-    slices: set[tuple[str, int, int]] = set()
-    for event, attempt, number, nanos in money["metering"]:
-        if (event, attempt, number) in slices:
-            yield f"slice {number} of attempt {attempt} at {event} was metered twice"
-        slices.add((event, attempt, number))
-        metered[event] += nanos
-    gone = money["given"] - money["balance"]
-    if metered.total() != gone:
-        yield f"{metered.total()} was metered, and {gone} is gone"
+    """What is gone from a tenant's balance is what was metered, and what events and renewals were told."""
+    metered = seen.metered
+    for event, attempt, number in metered.twice:
+        yield f"slice {number} of attempt {attempt} at {event} was metered twice"
+    gone = {row["tenant"]: row["given"] - row["balance"] for row in seen.rows("money")}
+    for tenant in gone.keys() | metered.of_tenant.keys():
+        told, is_gone = metered.of_tenant[tenant], gone.get(tenant, 0)
+        if told != is_gone:
+            yield f"tenant {tenant}: {told} was metered, and {is_gone} is gone"
     for row in seen.rows("events"):
-        if row["charged"] != metered[row["event"]]:
-            yield f"event {row['event']} says {row['charged']}, its slices say {metered[row['event']]}"
+        if row["charged"] != metered.of_event[row["event"]]:
+            said = metered.of_event[row["event"]]
+            yield f"event {row['event']} says {row['charged']}, its slices say {said}"
     for one in _renewals(seen):
-        mine = (one.value["event"], one.value["attempt"], one.value["slice"])
-        if mine not in slices:
-            yield f"slice {mine[2]} of attempt {mine[1]} at {mine[0]} was acknowledged, and is not metered"
+        event, attempt, number = one.value["event"], one.value["attempt"], one.value["slice"]
+        charged = metered.slices.get((event, attempt), {}).get(number)
+        if charged is None:
+            yield f"slice {number} of attempt {attempt} at {event} was acknowledged, and is not metered"
+        elif charged != one.value["charged"]:
+            told = one.value["charged"]
+            yield f"slice {number} of attempt {attempt} at {event} was told as {told}, and cost {charged}"
 
 
 def gate_once(seen: Seen) -> Iterator[str]:
@@ -250,12 +225,14 @@ def _by_agent(seen: Seen) -> dict[str, list[Row]]:
 
 
 def _renewals(seen: Seen) -> Iterator[Done]:
-    """Each that was acknowledged; one of a batch names its lease alone, and the rest is in its grant."""
-    yield from seen.done("renew")
+    """Each that was acknowledged: its batch names the lease alone, and the rest is in its grant."""
     leases = {lease["lease"]: lease for one in seen.done("grant") for lease in one.value["leases"]}
     for one in seen.done("renew-batch"):
-        for lease, number in one.value["slices"].items():
-            yield one._replace(f="renew", value=leases[lease] | {"slice": number})
+        for lease, (number, charged) in one.value["slices"].items():
+            if lease not in leases:
+                raise NotAHistory(f"lease {lease} was renewed, and nobody was granted it")
+            renewed = leases[lease] | {"slice": number, "charged": charged}
+            yield Done("renew", one.began_ns, one.ended_ns, renewed)
 
 
 def _grants(seen: Seen) -> dict[str, list[Done]]:

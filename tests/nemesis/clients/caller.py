@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import count
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import httpx2
 import orjson
 
 from tests.nemesis.recorder import Recorder
-from tests.nemesis.world import World
 
 PATIENCE_S: Final = 10.0
 REFUSED: Final = 400
@@ -41,28 +39,27 @@ class Answer(NamedTuple):
 
 
 class Caller:
-    """The connections of one client."""
+    """One client, with the connections of its process."""
 
-    _numbers = count()
-
-    def __init__(self, world: World, recorder: Recorder) -> None:
-        self.process = 1_000 * next(self._numbers)
+    def __init__(
+        self, http: httpx2.AsyncClient, bases: Sequence[str], recorder: Recorder, process: int, turn: int
+    ) -> None:
+        """``turn``: the place of the node that is asked first."""
+        self.process = process
         """In the history; those up to the next thousand are this client's as well."""
         self.recorder = recorder
-        self._world = world
-        self._turn = self.process // 1_000
-        ready = world.nodes[0].server.ready
-        self.workspace = f"/v1/workspaces/{ready['workspace_id']}"
-        self.key = str(ready["api_key"])
-        self.http = httpx2.AsyncClient(timeout=PATIENCE_S)
+        self._bases = bases
+        self._turn = turn
+        self.http = http
 
     @property
     def base_url(self) -> str:
-        return self._world.nodes[self._turn % len(self._world.nodes)].base_url
+        return self._bases[self._turn % len(self._bases)]
 
-    def leave(self) -> None:
-        """Go to the next node."""
-        self._turn += 1
+    def leave(self, base_url: str) -> None:
+        """Go to the next node, unless another call has left this one meanwhile."""
+        if self.base_url == base_url:
+            self._turn += 1
 
     async def call(
         self,
@@ -72,28 +69,29 @@ class Caller:
         *,
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
-        wait_s: float = 0.0,
+        patience_s: float = PATIENCE_S,
     ) -> Answer:
-        """Ask once. ``body``: JSON, or bytes as they are; ``wait_s``: how long the server may take anyway."""
+        """Ask once. ``body``: JSON, or bytes as they are."""
         content = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
         sent = {"content-type": "application/json", **(headers or {})}
         if token is not None:
             sent["authorization"] = f"Bearer {token}"
+        base_url = self.base_url
         try:
             answer = await self.http.request(
                 method,
-                f"{self.base_url}{path}",
+                f"{base_url}{path}",
                 content=content,
                 headers=sent,
-                timeout=PATIENCE_S + wait_s,
+                timeout=patience_s,
             )
         except httpx2.HTTPError as error:
-            self.leave()
+            self.leave(base_url)
             return Answer(0, why=type(error).__name__)
         told = orjson.loads(answer.content) if answer.content else None
         result = Answer(answer.status_code, told)
         if answer.status_code >= FAULT:
-            self.leave()
+            self.leave(base_url)
         return result
 
     def note(self, op: int, answer: Answer) -> None:

@@ -11,6 +11,7 @@ import orjson
 import trio
 
 from tests.nemesis.clients.caller import Caller
+from tests.nemesis.clients.task import Site
 
 STAYS_S: Final = (5.0, 40.0)
 QUIET_S: Final = 20.0
@@ -22,8 +23,9 @@ OK_BELOW: Final = 300
 class Follower:
     """One agent, one connection after the other."""
 
-    def __init__(self, caller: Caller, agent: str, rng: random.Random) -> None:
+    def __init__(self, caller: Caller, site: Site, agent: str, rng: random.Random) -> None:
         self._caller = caller
+        self._site = site
         self._agent = agent
         self._rng = rng
         self._after: int | None = None
@@ -35,13 +37,14 @@ class Follower:
             op = recorder.begin(self._caller.process, "follow", asked)
             seen: dict[str, Any] = {"ranges": [], "ends": {}, "resync": False}
             opened = False
+            base_url = self._caller.base_url
             try:
                 with trio.move_on_after(self._rng.uniform(*STAYS_S)):
-                    async for frame in self._frames():
+                    async for frame in self._frames(base_url):
                         opened = True
                         self._see(frame, seen)
             except httpx2.HTTPError as error:
-                self._caller.leave()
+                self._caller.leave(base_url)
                 if not opened:
                     recorder.unknown(op, type(error).__name__)
                     await trio.sleep(AGAIN_S)
@@ -63,12 +66,12 @@ class Follower:
                 seen["ends"][told["event_id"]] = told["status"]
         self._after = int(frame["id"])
 
-    async def _frames(self) -> AsyncIterator[dict[str, Any]]:
-        path = f"{self._caller.workspace}/zombies/{self._agent}/events/stream"
-        headers = {"authorization": f"Bearer {self._caller.key}"}
+    async def _frames(self, base_url: str) -> AsyncIterator[dict[str, Any]]:
+        path = f"{self._site.workspace}/zombies/{self._agent}/events/stream"
+        headers = {"authorization": f"Bearer {self._site.key}"}
         if self._after is not None:
             headers["last-event-id"] = str(self._after)
-        url = f"{self._caller.base_url}{path}"
+        url = f"{base_url}{path}"
         async with self._caller.http.stream("GET", url, headers=headers, timeout=QUIET_S) as answer:
             if answer.status_code >= OK_BELOW:
                 raise httpx2.ReadError(f"the stream was refused with {answer.status_code}")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import trio
 
 from tests.nemesis.clients.caller import Caller
+from tests.nemesis.clients.task import Site
 
 LOOK_S: Final = 1.0
 DECIDED_BEFORE: Final = "UZ-APPROVAL-002"
@@ -15,17 +16,18 @@ LOOKS_AGAIN: Final = 0.2
 
 
 class Person:
-    """Goes through what is pending, in an order of their own."""
+    """Goes through what is pending at one tenant, in an order of their own."""
 
-    def __init__(self, caller: Caller, rng: random.Random) -> None:
+    def __init__(self, caller: Caller, site: Site, rng: random.Random) -> None:
         self._caller = caller
+        self._site = site
         self._rng = rng
 
     async def decide(self) -> None:
         while True:
             await trio.sleep(LOOK_S)
-            path = f"{self._caller.workspace}/approvals?status=pending"
-            answer = await self._caller.call("GET", path, token=self._caller.key)
+            path = f"{self._site.workspace}/approvals?status=pending"
+            answer = await self._caller.call("GET", path, token=self._site.key)
             if not answer.is_yes:
                 continue
             gates = [item["gate_id"] for item in answer.body["items"]]
@@ -37,8 +39,8 @@ class Person:
         recorder, process = self._caller.recorder, self._caller.process
         verb, wants = self._rng.choice((("approve", "approved"), ("deny", "denied")))
         op = recorder.begin(process, "decide", {"gate": gate, "wants": wants})
-        path = f"{self._caller.workspace}/approvals/{gate}"
-        answer = await self._caller.call("POST", f"{path}:{verb}", {}, token=self._caller.key)
+        path = f"{self._site.workspace}/approvals/{gate}"
+        answer = await self._caller.call("POST", f"{path}:{verb}", {}, token=self._site.key)
         if answer.is_yes:
             recorder.ok(op, {"status": answer.body["outcome"], "first": True})
         elif answer.code == DECIDED_BEFORE and (outcome := _outcome(answer.body)):
@@ -47,7 +49,7 @@ class Person:
             self._caller.note(op, answer)
         if self._rng.random() < LOOKS_AGAIN:
             op = recorder.begin(process, "read-gate", {"gate": gate})
-            answer = await self._caller.call("GET", path, token=self._caller.key)
+            answer = await self._caller.call("GET", path, token=self._site.key)
             if answer.is_yes:
                 recorder.ok(op, {"status": answer.body["status"]})
             else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import random
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,12 +10,10 @@ from typing import Any, Final
 import orjson
 import trio
 
-from tests.fakes.webhook_senders import hex_digest
-from tests.nemesis.clients.backlog import Backlog
 from tests.nemesis.clients.caller import Answer, Caller
+from tests.nemesis.clients.tap import Tap
+from tests.nemesis.clients.task import SECRET, Site
 
-SECRET: Final = "what the senders sign with"
-CREDENTIAL: Final = "github"
 STEERED: Final = 0.2
 """The part that are messages of people; the others are webhooks."""
 SENT_TWICE: Final = 0.02
@@ -23,12 +22,15 @@ RETRY_S: Final = 0.5
 
 
 class Sender:
-    """One after the other, each for an agent that chance picks."""
+    """One after the other, each for an agent of one tenant that chance picks."""
 
-    def __init__(self, caller: Caller, agents: Sequence[str], backlog: Backlog, rng: random.Random) -> None:
+    def __init__(
+        self, caller: Caller, site: Site, agents: Sequence[str], tap: Tap, rng: random.Random
+    ) -> None:
         self._caller = caller
+        self._site = site
         self._agents = agents
-        self._backlog = backlog
+        self._tap = tap
         self._rng = rng
         self._sent = 0
 
@@ -38,7 +40,7 @@ class Sender:
         while True:
             due = max(due + every_s, trio.current_time() - 1)
             await trio.sleep_until(due)
-            await self._backlog.until_there_is_room()
+            await self._tap.until_open()
             await self._deliver(self._rng.choice(self._agents))
 
     async def _deliver(self, agent: str) -> None:
@@ -46,21 +48,25 @@ class Sender:
         delivery = f"d{self._caller.process}-{self._sent}"
         steered = self._rng.random() < STEERED
         # What was begun is brought to its end: a sender that gives up has asked for nothing.
-        event = await self._insist(agent, delivery, steered=steered)
-        self._backlog.accepted(event)
+        await self._insist(agent, delivery, steered=steered)
         self._caller.recorder.events += 1
         if self._rng.random() < SENT_TWICE:
             await self._insist(agent, delivery, steered=steered)
 
-    async def _insist(self, agent: str, delivery: str, *, steered: bool) -> str:
+    async def _insist(self, agent: str, delivery: str, *, steered: bool) -> None:
         recorder = self._caller.recorder
         while True:
-            asked = {"agent": agent, "delivery": delivery, "steered": steered}
+            asked = {
+                "tenant": self._site.tenant,
+                "agent": agent,
+                "delivery": delivery,
+                "steered": steered,
+            }
             op = recorder.begin(self._caller.process, "send", asked)
             answer = await (self._steer if steered else self._hook)(agent, delivery)
             if answer.is_yes and "event_id" in answer.body:
                 recorder.ok(op, {"event": answer.body["event_id"]})
-                return str(answer.body["event_id"])
+                return
             self._caller.note(op, answer)
             await trio.sleep(RETRY_S * (1 + self._rng.random()))
 
@@ -69,12 +75,12 @@ class Sender:
         headers = {
             "x-github-event": "workflow_run",
             "x-github-delivery": delivery,
-            "x-hub-signature-256": f"sha256={hex_digest(SECRET, body)}",
+            "x-hub-signature-256": f"sha256={hmac.digest(SECRET.encode(), body, 'sha256').hex()}",
         }
         return await self._caller.call("POST", f"/v1/webhooks/{agent}/github", body, headers=headers)
 
     async def _steer(self, agent: str, delivery: str) -> Answer:
         said: dict[str, Any] = {"message": f"nemesis {delivery}"}
-        path = f"{self._caller.workspace}/zombies/{agent}/messages"
+        path = f"{self._site.workspace}/zombies/{agent}/messages"
         key = {"idempotency-key": delivery}
-        return await self._caller.call("POST", path, said, token=self._caller.key, headers=key)
+        return await self._caller.call("POST", path, said, token=self._site.key, headers=key)
