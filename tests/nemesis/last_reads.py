@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import trio
 
 from tests.nemesis.recorder import Recorder
-from tests.worlds.synchronous_pair import Machine
 
 OPEN: Final = """
 SELECT count(*) FROM events WHERE status NOT IN ('processed', 'agent_error', 'cancelled', 'dead_lettered')
@@ -45,7 +44,17 @@ LAST: Final = UUID(int=2**128 - 1)
 LOOK_S: Final = 0.5
 
 
-async def until_all_has_ended(primary: Machine, patience_s: float) -> int:
+class Primary(Protocol):
+    """A database that can be asked."""
+
+    async def ask(self, query: str, *args: object) -> Any:
+        """The first value of a query."""
+
+    async def rows(self, query: str, *args: object) -> list[Any]:
+        """All its rows."""
+
+
+async def until_all_has_ended(primary: Primary, patience_s: float) -> int:
     """Wait until every event has come to its end, and no longer; gives how many have not."""
     left = int(await primary.ask(OPEN))
     with trio.move_on_after(patience_s):
@@ -55,12 +64,12 @@ async def until_all_has_ended(primary: Machine, patience_s: float) -> int:
     return left
 
 
-async def balances(primary: Machine) -> dict[str, int]:
+async def balances(primary: Primary) -> dict[str, int]:
     """Of each tenant."""
     return {row["tenant"]: row["balance"] for row in await primary.rows(BALANCES)}
 
 
-async def read_all(primary: Machine, recorder: Recorder, process: int, given: Mapping[str, int]) -> None:
+async def read_all(primary: Primary, recorder: Recorder, process: int, given: Mapping[str, int]) -> None:
     """The last operations of a history. ``given``: the tenants' balances before the first event."""
     async for begin, end in _pages(primary):
         for name, query in READS.items():
@@ -73,7 +82,7 @@ async def read_all(primary: Machine, recorder: Recorder, process: int, given: Ma
     recorder.ok(op, {"rows": rows})
 
 
-async def _pages(primary: Machine) -> AsyncIterator[tuple[UUID, UUID]]:
+async def _pages(primary: Primary) -> AsyncIterator[tuple[UUID, UUID]]:
     """Ranges of ids that together hold every one."""
     begin = FIRST
     while (end := await primary.ask(PAGE_ENDS, begin, PAGE - 1)) is not None:

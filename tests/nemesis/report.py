@@ -40,12 +40,13 @@ def text(about: Mapping[str, Any]) -> str:
     """The same for people.
 
     >>> about = {"seed": 1, "run_s": 60.0, "accepted": 10, "renewals": 20, "faults": {"kill-node": 2}}
-    >>> about |= {"command_runs": 3}
+    >>> about |= {"command_runs": 3, "load": {"mean": 3.5, "most": 7.0}}
     >>> about |= {"left_out": {"fill-disk": "no root"}, "longest_gap_s": {"send": 1.5}, "not_ended": 0}
     >>> print(text(about | {"violations": {"gate_once": 0}, "not_answered_with_yes": {"503 ": 4}}))
     seed 1, 60 s of faults
     10 accepted events, 20 renewals, 3 runs of real runners, 0 events not ended
     faults: kill-node 2
+    load of the machine: 3.5 on average, 7.0 at most
     left out: fill-disk (no root)
     longest time without a yes: send 1.5 s
     other answers: 4 x 503
@@ -61,6 +62,7 @@ def text(about: Mapping[str, Any]) -> str:
         f"seed {about['seed']}, {about['run_s']:.0f} s of faults",
         f"{counted}, {about['command_runs']} runs of real runners, {about['not_ended']} events not ended",
         f"faults: {faults}",
+        f"load of the machine: {about['load']['mean']} on average, {about['load']['most']} at most",
         *([f"left out: {left_out}"] if left_out else []),
         f"longest time without a yes: {gaps}",
         *([f"other answers: {others}"] if others else []),
