@@ -29,7 +29,7 @@ SENDERS: Final = 3
 SENDERS_IN_ONE: Final = 64
 PATIENCE_S: Final = 300.0
 """For what is under way to come to its end, once all faults have healed."""
-MOST_WAITING: Final = 2_500
+MOST_WAITING: Final = 1_500
 """Events that are accepted and have not ended; with more, senders begin nothing new."""
 LOOK_S: Final = 2.0
 LOOK_PATIENCE_S: Final = 10.0
@@ -48,7 +48,7 @@ class Size:
     run_s: float
     seed: int
     events_per_s: float = 120.0
-    renew_s: float = 0.5
+    renew_s: float = 0.6
     agents: int = 1_200
     tenants: int = 4
     kinds: tuple[Kind, ...] = tuple(Kind)

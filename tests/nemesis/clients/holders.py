@@ -17,7 +17,7 @@ POLL_MS: Final = 1_000
 POLLS_S: Final = PATIENCE_S + POLL_MS / 1000
 POLLED: Final = 64
 """Leases that one poll may ask for."""
-HOLD_S: Final = (3.0, 9.0)
+HOLD_S: Final = (5.0, 15.0)
 """How long a lease is held before it is reported."""
 GATED: Final = 0.03
 """The part of leases that ask a person."""
