@@ -45,13 +45,11 @@ LOOK_S: Final = 0.5
 
 
 class Primary(Protocol):
-    """A database that can be asked."""
+    """A database that can be asked for the first value of a query, and for all its rows."""
 
-    async def ask(self, query: str, *args: object) -> Any:
-        """The first value of a query."""
+    async def ask(self, query: str, *args: object) -> Any: ...
 
-    async def rows(self, query: str, *args: object) -> list[Any]:
-        """All its rows."""
+    async def rows(self, query: str, *args: object) -> list[Any]: ...
 
 
 async def until_all_has_ended(primary: Primary, patience_s: float) -> int:

@@ -30,7 +30,8 @@ SENDERS_IN_ONE: Final = 64
 PATIENCE_S: Final = 300.0
 """For what is under way to come to its end, once all faults have healed."""
 MOST_WAITING: Final = 1_500
-"""Events that are accepted and have not ended; with more, senders begin nothing new."""
+WAITING_FOR_ONE: Final = 3
+"""Agents have one lease after the other: a long queue would not have ended when patience is over."""
 LOOK_S: Final = 2.0
 LOOK_PATIENCE_S: Final = 10.0
 TELL_S: Final = 10.0
@@ -52,6 +53,11 @@ class Size:
     agents: int = 1_200
     tenants: int = 4
     kinds: tuple[Kind, ...] = tuple(Kind)
+
+    @property
+    def most_waiting(self) -> int:
+        """Events that are accepted and have not ended; with more, senders begin nothing new."""
+        return min(MOST_WAITING, WAITING_FOR_ONE * self.agents)
 
 
 @dataclass
@@ -121,7 +127,7 @@ class Life:
             background.start_soon(self._say_how_it_goes)
             senders = await self._crew.start(tasks[Role.SENDERS])
             async with _background() as minding:
-                minding.start_soon(self._mind_the_tap, senders)
+                minding.start_soon(self._mind_the_tap, senders, size.most_waiting)
                 began_ns, ends = time.monotonic_ns(), trio.current_time() + size.run_s
                 await injectors.suffer_all(faults)
                 await trio.sleep_until(ends)
@@ -154,7 +160,7 @@ class Life:
             Role.SENDERS: [sending, *[replace(sending, sites=others)] * (SENDERS - 1)],
         }
 
-    async def _mind_the_tap(self, senders: Sequence[Client]) -> None:
+    async def _mind_the_tap(self, senders: Sequence[Client], most_waiting: int) -> None:
         """Hold senders back while too much waits: otherwise a fault would leave more than can be done."""
         while True:
             await trio.sleep(LOOK_S)
@@ -164,7 +170,7 @@ class Life:
                 except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                     continue  # The database is away; it is asked again.
                 for sender in senders:
-                    await sender.tell(CLOSE if waiting > MOST_WAITING else OPEN)
+                    await sender.tell(CLOSE if waiting > most_waiting else OPEN)
 
     async def _say_how_it_goes(self) -> None:
         while True:

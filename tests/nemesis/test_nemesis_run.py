@@ -34,7 +34,7 @@ def without(history: Path, name: str, is_lost: Callable[[Row], bool]) -> Iterato
 
 @pytest.mark.skipif(not THOROUGH, reason="in make test-thorough: it takes three minutes")
 def test_real_faults_break_no_rule_and_what_is_lost_would_be_found(tmp_path: Path) -> None:
-    status = run(Size(RUN_S, seed=5, events_per_s=20, agents=100), tmp_path)
+    status = run(Size(RUN_S, seed=5, events_per_s=20, agents=200), tmp_path)
 
     about = json.loads((tmp_path / "report.json").read_text())
     history = tmp_path / "history.jsonl"

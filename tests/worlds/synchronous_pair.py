@@ -192,8 +192,9 @@ async def open_synchronous_pair(
         folders = (folder / "a", folder / "b")
         for own in folders:
             own.mkdir(mode=0o700, exist_ok=True)  # There is one where a disk of its own is mounted.
-        primary = Machine(portal, programs, *folders, settings or {})
-        standby = Machine(portal, programs, *folders[::-1], settings or {})
+        first, second = folders
+        primary = Machine(portal, programs, first, second, settings or {})
+        standby = Machine(portal, programs, second, first, settings or {})
         await put_cluster(primary.folder)
         await make_cluster(programs, primary.data, lambda _: None)
         give(primary.folder, programs.account)

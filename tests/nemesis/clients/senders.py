@@ -36,7 +36,7 @@ class Sender:
 
     async def send(self, every_s: float) -> None:
         """At most one delivery each ``every_s``, and none while too much waits."""
-        due = trio.current_time()
+        due = trio.current_time() - every_s * self._rng.random()  # Not all of them at the same time.
         while True:
             due = max(due + every_s, trio.current_time() - 1)
             await trio.sleep_until(due)

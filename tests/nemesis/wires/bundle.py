@@ -32,8 +32,7 @@ class Door(Cuttable, Protocol):
     """One that clients of HTTP come to."""
 
     @property
-    def base_url(self) -> str:
-        """Where."""
+    def base_url(self) -> str: ...
 
 
 class Wire:
