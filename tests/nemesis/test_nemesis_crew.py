@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -31,20 +32,25 @@ class Server:
         self.base_url = ""
 
     async def serve(self, stream: trio.SocketStream) -> None:
-        async with stream:
+        # A client that is killed may break its connection in the middle of anything.
+        with suppress(trio.BrokenResourceError):
+            async with stream:
+                await self._serve(stream)
+
+    async def _serve(self, stream: trio.SocketStream) -> None:
+        said = b""
+        async for piece in stream:
+            said += piece
+            head, end, body = said.partition(b"\r\n\r\n")
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            if not end or len(body) < int(length):
+                continue
             said = b""
-            async for piece in stream:
-                said += piece
-                head, end, body = said.partition(b"\r\n\r\n")
-                length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
-                if not end or len(body) < int(length):
-                    continue
-                said = b""
-                self.asked += 1
-                if self.answers:
-                    told = json.dumps({"event_id": f"event-{self.asked}"})
-                    head = b"HTTP/1.1 202 Accepted\r\ncontent-length: %d\r\n\r\n" % len(told)
-                    await stream.send_all(head + told.encode())
+            self.asked += 1
+            if self.answers:
+                told = json.dumps({"event_id": f"event-{self.asked}"})
+                head = b"HTTP/1.1 202 Accepted\r\ncontent-length: %d\r\n\r\n" % len(told)
+                await stream.send_all(head + told.encode())
 
 
 @pytest.fixture
