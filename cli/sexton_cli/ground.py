@@ -2,8 +2,8 @@
 
 import os
 import secrets
-from collections.abc import Callable
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from sexton_cli.archives import open_archiver
 from sexton_cli.billing_file import load_terms
 from sexton_cli.catalogue import load_catalogue
 from sexton_cli.data_folder import KEY_FILE, keep_address, keep_api_key, keep_certificate
-from sexton_cli.exits import CONFIG, StartupFault
+from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.identity_file import load_identity
 from sexton_cli.node_storage import Progress, open_storage
 from sexton_cli.runner_environment import surroundings
@@ -214,22 +214,23 @@ async def open_ground(
         retention=settings.retention,
         erasures_file=settings.erasures_file,
     )
-    if inherited is None:
-        await _erase_again(storage, settings, progress)
-    installation = await _installation(storage, vault, world)
-    own = None if settings.tls is None else settings.tls.certificate
-    keep = partial(keep_certificate, settings.data, own, (doors.base_url, doors.local_url))
-    api_key = sign_in_url = certificate = None
-    if inherited is None:
-        if risk := settings.risk():
-            log.warning("listens_in_the_open", address=doors.base_url, risk=risk)
-            progress(f"warning: {doors.base_url} is open to the network without TLS: {risk}")
-        api_key = keep_api_key(settings.data, installation.api_key)
-        keep_address(settings.data, base_url)
-        certificate = keep()
-        await storage.sign_ins.withdraw(installation.user_id)
-        if installation.api_key is not None:
-            sign_in_url = await offer_link(storage, base_url, installation.user_id, world.new_token)
+    with _reachable():
+        if inherited is None:
+            await _erase_again(storage, settings, progress)
+        installation = await _installation(storage, vault, world)
+        own = None if settings.tls is None else settings.tls.certificate
+        keep = partial(keep_certificate, settings.data, own, (doors.base_url, doors.local_url))
+        api_key = sign_in_url = certificate = None
+        if inherited is None:
+            if risk := settings.risk():
+                log.warning("listens_in_the_open", address=doors.base_url, risk=risk)
+                progress(f"warning: {doors.base_url} is open to the network without TLS: {risk}")
+            api_key = keep_api_key(settings.data, installation.api_key)
+            keep_address(settings.data, base_url)
+            certificate = keep()
+            await storage.sign_ins.withdraw(installation.user_id)
+            if installation.api_key is not None:
+                sign_in_url = await offer_link(storage, base_url, installation.user_id, world.new_token)
     return Ground(
         settings=settings,
         identity=identity,
@@ -245,6 +246,18 @@ async def open_ground(
         certificate=certificate,
         keep_certificate=keep,
     )
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """Tell the operator that the database went away after it had been opened."""
+    try:
+        yield
+    except StorageUnavailable as fault:
+        what = f"the database went away while the server was starting: {fault}"
+        raise StartupFault(
+            "UZ-STARTUP-003", what, "Start the server again when the database answers", UNAVAILABLE
+        ) from fault
 
 
 def _vault(settings: NodeSettings) -> Vault:

@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -19,33 +20,42 @@ from typing import NamedTuple
 
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import planted
-from tests.simulation.product.life import Size, lasting, live
+from tests.simulation.product.life import Heard, Size, lasting, live
 from tests.simulation.regression import FOLDER, keep, read
 from tests.simulation.shrink import fault_of, shrink
 
 
 class Line(NamedTuple):
-    """What is printed of a seed."""
+    """What is printed of a seed, and what it adds to the sums."""
 
     seed: int
     said: str
     is_broken: bool
     simulated_s: float
     spent_s: float
+    counts: Counter[str]
+    """What was done: events, leases, gates."""
+    faults: Counter[str]
+    """How many of each kind came."""
 
 
 def _live(seed: int, size: Size, trace: str | None) -> Line:
-    began = time.process_time()
+    began, heard = time.process_time(), Heard()
     try:
-        life = live(seed, size, told=trace is not None)
+        life = live(seed, size, told=trace is not None, heard=heard)
     except Exception as error:  # noqa: BLE001 - whatever a seed comes to is told, and the next one tried
         fault = fault_of(error)
-        said = f"BROKEN {type(fault).__name__}: {fault}"
-        return Line(seed, said, is_broken=True, simulated_s=0.0, spent_s=time.process_time() - began)
-    if trace is not None:
-        Path(trace).write_text("\n".join(life.lines), encoding="utf-8")
-    said = f"{life.value}, {life.seconds / 60:.1f} min, {life.sha256}"
-    return Line(seed, said, is_broken=False, simulated_s=life.seconds, spent_s=time.process_time() - began)
+        said, is_broken = f"BROKEN {type(fault).__name__}: {fault}", True
+    else:
+        said, is_broken = f"{life.value}, {life.seconds / 60:.1f} min, {life.sha256}", False
+        if trace is not None:
+            Path(trace).write_text("\n".join(life.lines), encoding="utf-8")
+    counts: Counter[str] = Counter()
+    if heard.record is not None:
+        tables = heard.record.tables
+        counts.update(events=len(tables.events), leases=len(tables.leases), gates=len(tables.gates))
+    spent_s = time.process_time() - began
+    return Line(seed, said, is_broken, heard.ended_s, spent_s, counts, Counter(heard.counts))
 
 
 def _lines(seeds: Sequence[int], size: Size, trace: str | None, processes: int) -> Iterator[Line]:
@@ -55,6 +65,36 @@ def _lines(seeds: Sequence[int], size: Size, trace: str | None, processes: int) 
         return
     with ProcessPoolExecutor(processes) as pool:
         yield from pool.map(one, seeds)
+
+
+class Sums:
+    """What all seeds came to."""
+
+    def __init__(self) -> None:
+        self.seeds = self.broken = 0
+        self.spent_s = self.simulated_s = 0.0
+        self.counts: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
+
+    def add(self, line: Line) -> None:
+        self.seeds += 1
+        self.broken += line.is_broken
+        self.spent_s += line.spent_s
+        self.simulated_s += line.simulated_s
+        self.counts += line.counts
+        self.faults += line.faults
+
+    def lines(self) -> Iterator[str]:
+        """Two lines; how much simulated time a night brings is extrapolated from what was spent."""
+        hours, core_hours = self.simulated_s / 3600, self.spent_s / 3600
+        yield (
+            f"{self.seeds} seeds, {self.broken} broken, {hours:.1f} simulated hours in {self.spent_s:.0f} s"
+            f" of processor time: {self.seeds / core_hours:.0f} seeds and {hours / core_hours:.0f}"
+            " simulated hours per core-hour"
+        )
+        done = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        faults = ", ".join(f"{name} {count}" for name, count in sorted(self.faults.items()))
+        yield f"{done}; {self.faults.total()} faults: {faults}"
 
 
 def _say(line: str) -> None:
@@ -95,6 +135,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--minutes", type=float, default=10.0, help="simulated time of each, 2 or more")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--spend", type=float, help="minutes of processor time after which no more seeds begin"
+    )
     parser.add_argument("--trace", help="a file for the trace of the last one")
     parser.add_argument(
         "--shrink", action="store_true", help="cut --seed down to what it takes, and keep that"
@@ -108,16 +151,15 @@ def main(words: list[str]) -> int:
     if chosen.shrink:
         return _shrink(chosen.first if chosen.seed is None else chosen.seed, size, chosen.fault)
     seeds = range(chosen.first, chosen.first + chosen.seeds) if chosen.seed is None else [chosen.seed]
-    broken, spent_s, simulated_s = 0, 0.0, 0.0
+    sums = Sums()
     for line in _lines(seeds, size, chosen.trace, chosen.processes):
-        broken += line.is_broken
-        spent_s, simulated_s = spent_s + line.spent_s, simulated_s + line.simulated_s
+        sums.add(line)
         _say(f"seed {line.seed}: {line.said}")
-    _say(
-        f"{len(seeds)} seeds, {broken} broken, {simulated_s / 3600:.1f} simulated hours in {spent_s:.0f} s"
-        f" of processor time: {3600 * len(seeds) / spent_s:.0f} seeds per core-hour"
-    )
-    return 1 if broken else 0
+        if chosen.spend is not None and sums.spent_s >= chosen.spend * 60:
+            break
+    for said in sums.lines():
+        _say(said)
+    return 1 if sums.broken else 0
 
 
 if __name__ == "__main__":

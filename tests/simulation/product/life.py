@@ -84,6 +84,8 @@ class Heard:
     ended_s: float = 0.0
     faults: int = 0
     """How many the seed had come to, those that were left out included."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many faults of each kind came."""
 
 
 async def _live(world: World, size: Size, heard: Heard) -> Outcome:
@@ -133,7 +135,8 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
         await _judge(world, size, record, misfortunes, (*nodes, *runners))
     finally:
         heard.ended_s, heard.faults = world.now, misfortunes.planned
-    return Outcome(record, dict(sorted(misfortunes.counts.items())))
+        heard.counts = dict(sorted(misfortunes.counts.items()))
+    return Outcome(record, heard.counts)
 
 
 async def _judge(

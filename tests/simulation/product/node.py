@@ -30,6 +30,7 @@ from sexton_http.routes.table import OPERATIONS
 from sexton_http.wire.server import open_doors, serve
 from sexton_http.wire.stop_signal import Stop
 from sexton_storage.background import in_background
+from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.nodes import NodeRecord
 from sexton_storage.records.tenants import PlanTier, Tenant
@@ -40,6 +41,8 @@ from tests.simulation.world.processes import PROCESS, Machine
 from tests.worlds.samples import PlainSealer
 
 PORT = 8080
+RESTART_S = 5.0
+"""As in ``systemd/sexton.service``."""
 NAME = "sexton"
 """Under which all nodes are found."""
 
@@ -114,16 +117,25 @@ async def _add_stranger(world: Actors) -> str:
     return token
 
 
+async def _installation(storage: NodeStorage, sealer: PlainSealer, world: Actors) -> Installation:
+    while True:
+        while not await storage.healthy():
+            await trio.sleep(1)
+        try:
+            return await bootstrap(storage, sealer, new_id=world.new_id, new_token=world.new_token)
+        except StorageUnavailable:
+            # The database went away meanwhile. A real server ends, and its service manager starts it again.
+            await trio.sleep(RESTART_S)
+
+
 async def run_node(database: Database, machine: Machine, seed: int) -> None:
     """Serve until killed."""
     rng = Random(seed)
     storage, sealer, registry, stop = database.open(machine), PlainSealer(), CollectorRegistry(), Stop()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(in_background(storage.journal.run))
-        while not await storage.healthy():
-            await trio.sleep(1)
         world = make_world(storage, machine, rng)
-        installation = await bootstrap(storage, sealer, new_id=world.new_id, new_token=world.new_token)
+        installation = await _installation(storage, sealer, world)
         doors = await open_doors("0.0.0.0", PORT)
         system = await stack.enter_async_context(open_system(tree(world), rng=rng))
         if (process := PROCESS.get()) is not None:
