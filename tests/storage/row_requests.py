@@ -26,6 +26,14 @@ from sexton_storage.writes import (
     ResolveGate,
     Write,
 )
+from tests.storage.row_odds import (
+    agents_for,
+    gates_for,
+    gates_to_park_at,
+    lease_of_gate,
+    leases_for,
+    runner_for,
+)
 from tests.storage.row_worlds import KEYS, SCHEDULE, TERM_MS, TRIAL, World
 
 ENDS = (
@@ -41,12 +49,12 @@ ENDS = (
 def claims(world: World) -> list[Write[Any]]:
     dice = world.dice
     now = world.now + dice.one(-40, 0, 40)
-    agents = dice.some(list(world.tables.zombies))
+    agents = agents_for(world)
     return [
         ClaimEvent(
             zombie_id=zombie_id,
             lease_id=dice.id(),
-            runner_id=dice.one(*world.tables.runners, dice.id()),
+            runner_id=runner_for(world, zombie_id),
             now=now,
             term_ms=TERM_MS,
             ceiling_ms=dice.one(1_000, 3_600_000),
@@ -126,7 +134,7 @@ def _append(world: World, agent: Zombie) -> AppendEvent:
         if status is GateStatus.DENIED:
             blocked = EventStatus.GATE_BLOCKED
             event = replace(event, status=blocked, failure_label="approval_denied", completed_at=at)
-    key = dice.one(None, None, *KEYS)
+    key = dice.one(None, None, *KEYS, *[dice.id().bytes] * (6 if world.is_lucky else 0))
     follow_ups = [f.id for f in world.tables.follow_ups.values() if f.zombie_id == agent.id]
     firing = Firing(SCHEDULE, "UTC", world.now, world.now + 86_400_000) if dice.often(20) else None
     follow_up_id = None if firing is not None or dice.often(75) else dice.one(dice.id(), *follow_ups)
@@ -137,7 +145,7 @@ def _append(world: World, agent: Zombie) -> AppendEvent:
         budget_monthly_nanos=dice.one(None, None, None, 60, 60, 100),
         frames=(NewFrame(agent.id, event.id, "event_received", at, {"n": 1}),),
         gate=gate,
-        body_key=dice.one(None, *KEYS),
+        body_key=dice.one(*[None] * (9 if world.is_lucky else 1), *KEYS),
         firing=firing,
         follow_up_id=follow_up_id,
         events_limit=world.limits[agent.tenant_id],
@@ -177,7 +185,7 @@ def cancels(world: World) -> list[Write[Any]]:
 def renewals(world: World) -> list[Write[Any]]:
     """Those of a batch are of one moment, so that they empty a balance at one time."""
     now = world.now + world.dice.one(-40, 0, 40)
-    return [_renewal(world, lease, now) for lease in world.dice.some(list(world.tables.leases.values()), 90)]
+    return [_renewal(world, lease, now) for lease in leases_for(world, current=True)]
 
 
 def _renewal(world: World, lease: Lease, now: int) -> RenewLease:
@@ -205,26 +213,18 @@ def _slice(world: World, lease: Lease) -> Slice:
 
 def parks(world: World) -> list[Write[Any]]:
     """Ends of runs that wait for an approval, at a gate of theirs, of another event, or of nobody."""
-    dice, gates = world.dice, list(world.tables.gates.values())
     return [
         replace(
             _end(world, lease, LeaseStatus.PARKED, EventStatus.WAITING_APPROVAL, world.now + 3),
-            parked_gate_id=dice.one(
-                dice.id(),
-                dice.one(dice.id(), *(gate.id for gate in gates)),
-                *(gate.id for gate in gates if gate.event_id == lease.event_id),
-            ),
+            parked_gate_id=world.dice.one(*gates_to_park_at(world, lease)),
         )
-        for lease in dice.some(list(world.tables.leases.values()), 90)
+        for lease in leases_for(world, 40)
     ]
 
 
 def ends(world: World) -> list[Write[Any]]:
     dice = world.dice
-    return [
-        _end(world, lease, *dice.one(*ENDS), world.now + 3)
-        for lease in dice.some(list(world.tables.leases.values()), 90)
-    ]
+    return [_end(world, lease, *dice.one(*ENDS), world.now + 3) for lease in leases_for(world, 40)]
 
 
 def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, now: int) -> EndLease:
@@ -271,21 +271,20 @@ def gates_opened(world: World) -> list[Write[Any]]:
             _gate(
                 world,
                 world.tables.events[lease.event_id],
-                dice.one(lease.id, lease.id, lease.id, dice.id()),
+                lease_of_gate(world, lease),
                 dice.one("a0", "a1", "new"),
                 GateStatus.PENDING,
             ),
             fencing_token=lease.fencing_token - dice.one(0, 0, 0, 0, 1),
             frames=(NewFrame(lease.zombie_id, lease.event_id, "gate_opened", world.now, {}),),
         )
-        for lease in dice.some(list(world.tables.leases.values()), 90)
+        for lease in leases_for(world, 60, current=True)
     ]
 
 
 def gates_resolved(world: World) -> list[Write[Any]]:
     dice = world.dice
-    asked = dice.some(list(world.tables.gates))
-    return [_answer(world, gate_id) for gate_id in [*asked, dice.id()]]
+    return [_answer(world, gate_id) for gate_id in [*gates_for(world), dice.id()]]
 
 
 def _answer(world: World, gate_id: UUID) -> ResolveGate:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 import msgspec
+import orjson
 
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.events import EventStatus
@@ -65,8 +66,23 @@ def plain(value: Any) -> Any:
             return value
 
 
-def row_of(record: msgspec.Struct, **others: Any) -> Row:
-    """A record's fields as columns, a nested record's among them, and columns that it does not have."""
+class Columns:
+    """Remembers the columns of records, which never change, so that only those of new ones are spelt."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[msgspec.Struct, Row]] = {}
+
+    def of(self, record: msgspec.Struct, **others: Any) -> Row:
+        """A record's fields as columns, a nested record's among them, and columns that it does not have."""
+        kept = self._known.get(id(record))
+        if kept is None:
+            # The record is kept as well, so that no other one comes to have its address.
+            kept = self._known[id(record)] = record, _columns(record)
+        row = kept[1]
+        return {**row, **{name: plain(value) for name, value in others.items()}} if others else row
+
+
+def _columns(record: msgspec.Struct) -> Row:
     columns: dict[str, Any] = {}
     for name in record.__struct_fields__:
         value = getattr(record, name)
@@ -74,13 +90,24 @@ def row_of(record: msgspec.Struct, **others: Any) -> Row:
             columns |= msgspec.structs.asdict(value)
         else:
             columns[name] = value
-    return {name: plain(value) for name, value in (columns | others).items()}
+    return {name: plain(value) for name, value in columns.items()}
 
 
-def rows_in_memory(tables: Tables) -> Snapshot:
+Owners = Mapping[UUID, tuple[UUID, UUID]]
+"""The agent and the workspace of each event."""
+NO_OWNERS: Owners = {}
+
+
+def owners_of(tables: Tables) -> Owners:
+    return {event.id: (event.zombie_id, event.workspace_id) for event in tables.events.values()}
+
+
+def rows_in_memory(tables: Tables, gone: Owners = NO_OWNERS, columns: Columns | None = None) -> Snapshot:
+    """All rows. ``gone``: whose the events were that have been deleted, for their metered rows stay."""
+    row_of = (columns or Columns()).of
     agents = tables.zombies.values()
     events = tables.events
-    owner = {event.id: (event.zombie_id, event.workspace_id) for event in events.values()}
+    owner = {**gone, **owners_of(tables)}
     rows: dict[str, list[Row]] = {
         "tenants": [row_of(t) for t in tables.tenants.values()],
         "workspaces": [row_of(w) for w in tables.workspaces.values()],
@@ -177,23 +204,29 @@ def _by_key(table: str, rows: Sequence[Row]) -> Mapping[tuple[Any, ...], Row]:
 
 
 async def load(connection: asyncpg.Connection, snapshot: Snapshot, next_arrival: int) -> None:
-    """Insert the rows into empty tables; the next event takes ``next_arrival``."""
+    """Insert the rows into empty tables, in one message; the next event takes ``next_arrival``."""
+    script = [f"SELECT setval('events_arrival', {next_arrival}, false)"]
     for name, rows in snapshot.items():
         if rows and name not in FOLLOWING:
             listed = list(rows.values())
             columns = ", ".join(listed[0])
-            await connection.execute(
+            text = json.dumps(listed).replace("'", "''")
+            script.append(
                 f"INSERT INTO {name} ({columns})"
-                f" SELECT {columns} FROM json_populate_recordset(null::{name}, $1::json)",
-                json.dumps(listed),
+                f" SELECT {columns} FROM json_populate_recordset(null::{name}, '{text}'::json)"
             )
-    await connection.fetchval("SELECT setval('events_arrival', $1, false)", next_arrival)
+    await connection.execute(";".join(script))
+
+
+async def sweep(connection: asyncpg.Connection) -> None:
+    """Give back the room of rows that were rolled back; outside of any transaction."""
+    await connection.execute(f"VACUUM {', '.join(KEYS)}")
 
 
 async def rows_in_postgres(connection: asyncpg.Connection) -> Snapshot:
     found: dict[str, list[Row]] = {name: [] for name in KEYS}
     for name, text in await connection.fetch(_SELECT_ALL):
-        found[name].append(json.loads(text))
+        found[name].append(orjson.loads(text))
     return {name: _by_key(name, rows) for name, rows in found.items()}
 
 
@@ -201,6 +234,8 @@ def differences(rules: Snapshot, statements: Snapshot) -> list[str]:
     """Each field that differs, as a line."""
     lines = []
     for table in KEYS:
+        if rules[table] == statements[table]:
+            continue
         for key in sorted(rules[table].keys() | statements[table].keys(), key=repr):
             ours, theirs = rules[table].get(key), statements[table].get(key)
             if ours is None or theirs is None:

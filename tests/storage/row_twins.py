@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from typing import Any, Final
 from unittest import mock
@@ -16,20 +17,38 @@ from msgspec.structs import replace
 from sexton_storage.memory.agents import MemoryZombies
 from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.journal import MemoryJournal, apply
+from sexton_storage.memory.retention import MemoryRetention
 from sexton_storage.postgres.journal.appends import APPEND_FUNCTION
 from sexton_storage.postgres.journal.batch import Batch, BatchMark
+from sexton_storage.postgres.stores.retention import PostgresRetention
 from sexton_storage.postgres.stores.zombies import PostgresZombies
 from sexton_storage.records.frames import NewFrame
+from sexton_storage.records.retention import KeptClass
+from sexton_storage.records.tenants import PlanTier
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import NothingToClaim, OverBudget
 from tests.storage.row_requests import batch_of
-from tests.storage.row_tables import differences, load, rows_in_memory, rows_in_postgres
+from tests.storage.row_tables import (
+    Columns,
+    differences,
+    load,
+    owners_of,
+    rows_in_memory,
+    rows_in_postgres,
+    sweep,
+)
 from tests.storage.row_worlds import Dice, World
 
 NO_BOUNDS: Final[Mapping[str, int]] = {}
+KEPT_MS: Final = (2_000, 8_000, 60_000, 86_400_000)
+"""How long events are kept that have ended; those of a new world are some seconds old."""
+DROPPED_MAX: Final = 10_000
+"""More than a world has: which of them go first is the subject of other tests."""
 AT_ONCE = {"append alone"}
 """Kinds whose batches are one message."""
 LANE: Final = UUID(int=1)
+SWEPT_EVERY: Final = 20
+"""Worlds after which dead rows are removed: the tests' database does not do it by itself."""
 OF_LEASES = {"end", "open gate", "park", "renew"}
 MOVED_CLOCK = (
     "CREATE OR REPLACE FUNCTION sexton_now_ms() RETURNS bigint LANGUAGE sql STABLE"
@@ -80,6 +99,12 @@ class Twins:
         self._marks = count(1)
         self.compared: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
+        self._asked: list[Any] = []
+        """Writes since the rows were compared last."""
+        self._columns = Columns()
+        self._worlds = 0
+        self.dropped = 0
+        """Events that retention has deleted."""
 
     def reword(self, old: str, new: str) -> OtherWords:
         self.worded = words = OtherWords(self._connection, old, new)
@@ -92,29 +117,46 @@ class Twins:
         self.compare_in_turn(world, [kind])
 
     def compare_in_turn(
-        self, world: World, kinds: Iterable[str], most: Mapping[str, int] = NO_BOUNDS
+        self, world: World, kinds: Iterable[str], most: Mapping[str, int] = NO_BOUNDS, *, every: int = 1
     ) -> None:
         """Have one batch of each kind decided after the other, on the rows that the ones before have left.
 
-        ``most`` bounds the batches of some kinds.
+        ``most`` bounds the batches of some kinds. Answers are compared after each batch, rows after ``every``
+        so many and at the end.
         """
-        self._runner.run(self._in_transaction(world, kinds, most))
+        self._runner.run(self._in_transaction(world, kinds, most, every))
 
     def compare_all(self, kind: str, seeds: Iterable[int]) -> None:
         for seed in seeds:
             self.compare(seed, kind, 5)
 
-    async def _in_transaction(self, world: World, kinds: Iterable[str], most: Mapping[str, int]) -> None:
+    async def _in_transaction(
+        self, world: World, kinds: Iterable[str], most: Mapping[str, int], every: int
+    ) -> None:
+        self._asked.clear()
+        self._columns = Columns()
+        self._worlds += 1
+        if self._worlds % SWEPT_EVERY == 0:
+            await sweep(self._connection)
         transaction = self._connection.transaction()
         await transaction.start()
+        clock = None
         try:
             await load(self._connection, rows_in_memory(world.tables), len(world.tables.arrivals) + 1)
-            for kind in kinds:
-                await self._connection.execute(f"SET LOCAL tests.now_ms = {world.now}")
-                if kind == "kill":
-                    await self._compare_kill(world)
-                else:
-                    await self._compare_batch(world, kind, most.get(kind))
+            for place, kind in enumerate(kinds, 1):
+                if world.now != clock:
+                    clock = world.now
+                    await self._connection.execute(f"SET LOCAL tests.now_ms = {clock}")
+                match kind:
+                    case "kill":
+                        await self._compare_kill(world)
+                    case "drop":
+                        await self._compare_drop(world)
+                    case _:
+                        await self._compare_batch(world, kind, most.get(kind))
+                if place % every == 0:
+                    await self._compare_rows(world)
+            await self._compare_rows(world)
         finally:
             await transaction.rollback()
 
@@ -144,22 +186,49 @@ class Twins:
         statement = await PostgresZombies(database, journal).kill(killed, frames, world.now + 3)
         faults = Faults()
         store = MemoryZombies(world.tables, faults, MemoryJournal(world.tables, faults))
-        rule = await asyncio.to_thread(trio.run, store.kill, killed, frames, world.now + 3)
+        # It answers at once, so nothing of this thread's own loop waits.
+        rule = trio.run(store.kill, killed, frames, world.now + 3)
         found = [] if tuple(rule) == tuple(statement) else [f"told: rule {rule}, statement {statement}"]
         await self._judge(world, "kill", (killed,), found, ["killed"])
 
-    async def _change(self, work: Any, _: Any, *, long: bool = False) -> Any:
+    async def _compare_drop(self, world: World) -> None:
+        """Delete the events that have ended some while ago, as retention does."""
+        world.gone |= owners_of(world.tables)
+        plans = {PlanTier.FREE: world.dice.one(*KEPT_MS)}
+        database = mock.Mock()
+        database.change = self._change
+        statement = await PostgresRetention(database).drop(KeptClass.EVENTS, plans, limit=DROPPED_MAX)
+        faults = Faults()
+        drop = MemoryRetention(world.tables, faults, MemoryJournal(world.tables, faults)).drop
+        rule = trio.run(partial(drop, KeptClass.EVENTS, plans, limit=DROPPED_MAX))
+        found = [] if rule == statement else [f"dropped: rule {rule}, statement {statement}"]
+        await self._judge(world, "drop", (plans,), found, ["dropped" if rule else "dropped nothing"])
+        self.dropped += rule
+
+    async def _change(self, work: Any, _: Any = None, *, long: bool = False) -> Any:
         return await work(self.worded)
 
     async def _judge(
         self, world: World, kind: str, writes: Sequence[Any], found: list[str], answers: Sequence[str]
     ) -> None:
-        found += differences(rows_in_memory(world.tables), await rows_in_postgres(self._connection))
+        self._asked.extend(writes)
         if found:
-            asked = "\n".join(map(str, writes))
-            raise Deviation("\n".join(found[:20]) + f"\n\nasked:\n{asked}")
+            self._raise([*found, *await self._row_differences(world)])
         self.compared[kind] += len(writes)
         self.answers.update(answers)
+
+    async def _compare_rows(self, world: World) -> None:
+        if self._asked and (found := await self._row_differences(world)):
+            self._raise(found)
+        self._asked.clear()
+
+    async def _row_differences(self, world: World) -> list[str]:
+        rules = rows_in_memory(world.tables, world.gone, self._columns)
+        return differences(rules, await rows_in_postgres(self._connection))
+
+    def _raise(self, found: list[str]) -> None:
+        asked = "\n".join(map(str, self._asked))
+        raise Deviation("\n".join(found[:20]) + f"\n\nasked:\n{asked}")
 
 
 def _comparable(kind: str, answer: Any) -> Any:

@@ -65,12 +65,16 @@ class Dice:
 class World:
     """One storage full of rows. What is made keeps what the tables promise one another."""
 
-    def __init__(self, dice: Dice, agents: int, *, busy_percent: int) -> None:
+    def __init__(self, dice: Dice, agents: int, *, busy_percent: int, is_lucky: bool = False) -> None:
         self.dice = dice
+        self.is_lucky = is_lucky
+        """Whether there is mostly money and room, and requests mostly hold."""
         self._busy_percent = busy_percent
         self.now = CLOCK
         """What the database's clock stands at."""
         self.tables = Tables(now=lambda: self.now)
+        self.gone: dict[UUID, tuple[UUID, UUID]] = {}
+        """Agent and workspace of events that may have been deleted since."""
         self.limits: dict[UUID, int | None] = {}
         """What the plan of each tenant allows in a day."""
         for _ in range(1 + dice.upto(1)):
@@ -84,18 +88,20 @@ class World:
 
     def _tenant(self) -> None:
         dice, tables = self.dice, self.tables
-        balance = dice.one(0, 1, 40, 1_000_000, 1_000_000, -7)
+        balance = dice.one(0, 1, 40, 1_000_000, 1_000_000, -7, *[1_000_000] * (24 if self.is_lucky else 0))
         unlimited = dice.often(15)
-        exhausted_at = CLOCK - 99 if balance < 0 or dice.often(15) else None
+        exhausted_at = CLOCK - 99 if balance < 0 or dice.often(3 if self.is_lucky else 15) else None
         tenant = Tenant(
             dice.id(), "t", PlanTier.FREE, balance, exhausted_at, CLOCK - 9_000, CLOCK - 900, unlimited
         )
         tables.tenants[tenant.id] = tenant
-        self.limits[tenant.id] = dice.one(None, None, 1, 3)
+        self.limits[tenant.id] = dice.one(None, None, 1, 3, *[None, 200] * (5 if self.is_lucky else 0))
         if dice.often(60):
             tables.event_counts[tenant.id, day_of(CLOCK)] = dice.upto(3)
         for number in range(1 + dice.upto(1)):
-            workspace = Workspace(dice.id(), tenant.id, f"w{number}", dice.often(12), CLOCK - 9_000)
+            workspace = Workspace(
+                dice.id(), tenant.id, f"w{number}", dice.often(3 if self.is_lucky else 12), CLOCK - 9_000
+            )
             tables.workspaces[workspace.id] = workspace
 
     def _runner(self) -> None:
@@ -109,7 +115,7 @@ class World:
             host_id="h",
             sandbox_tier="bubblewrap",
             labels=("gpu",),
-            slots=1 + dice.upto(2),
+            slots=1 + dice.upto(15 if self.is_lucky else 2),
             token_hash=dice.id().bytes,
             admin_state=AdminState.ACTIVE,
             version=1,
@@ -124,7 +130,7 @@ class World:
     def _agent(self) -> None:
         dice, tables = self.dice, self.tables
         workspace = dice.one(*tables.workspaces.values())
-        status = dice.one(*[ZombieStatus.ACTIVE] * 6, *ZombieStatus)
+        status = dice.one(*[ZombieStatus.ACTIVE] * (30 if self.is_lucky else 6), *ZombieStatus)
         has_cron = status is ZombieStatus.ACTIVE and dice.often(50)
         zombie_id, config_id = dice.id(), dice.id()
         triggers = [{"type": "cron", "schedule": SCHEDULE}] if has_cron else []

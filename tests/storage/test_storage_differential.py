@@ -31,6 +31,7 @@ def test_histories_are_decided_alike(twins: Twins) -> None:
     spent_s = time.monotonic() - began
     total = twins.compared.total()
     sys.stdout.write(f"{total} commands in {spent_s:.0f} s: {dict(twins.compared)}; {dict(twins.answers)}\n")
+    sys.stdout.write(f"{twins.dropped} events were deleted by retention\n")
 
     assert found is None, str(found)
 

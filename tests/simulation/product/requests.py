@@ -1,0 +1,117 @@
+"""Requests and their answers in words, for the tale of a run: what was asked, and what its sender knows now."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import httpx2
+import orjson
+
+from tests.simulation.world.tale import Tale
+from tests.simulation.world.timeline import START_S
+
+NODES: Final = "server_addr"
+_AT_GATE: Final = {"approve": "approves", "deny": "denies"}
+QUIET: Final = ("/heartbeats", "/transcripts", "/transcript", "/activity", "/credentials")
+"""Whose success tells nobody anything."""
+
+
+def seconds(at_ms: int) -> str:
+    """A time of the database's clock, as the tale counts.
+
+    >>> seconds(round(START_S * 1000) + 12_345)
+    '12.345 s'
+    """
+    return f"{at_ms / 1000 - START_S:.3f} s"
+
+
+def told(method: str, path: str, body: bytes, status: int, answer: bytes) -> str:
+    """What was asked and what was answered; empty for what nobody asks about.
+
+    >>> told("POST", "/v1/runners/me/leases", b'{"max": 2}', 200, b'{"leases": []}')
+    ''
+    >>> told("POST", "/v1/workspaces/w/approvals/g:deny", b"{}", 200, b'{"outcome": "denied"}')
+    'denies gate g; learns: it is denied'
+    >>> told("POST", "/v1/runners/me/leases/l/renew", b"{}", 409, b'{"error_code": "UZ-RUN-005"}')
+    'asks to renew lease l; learns: UZ-RUN-005'
+    """
+    asked, known = _json(body), _json(answer)
+    if status >= 400:
+        said = _asked(method, path, asked)
+        return f"{said}; learns: {known.get('error_code') or status}"
+    if path.endswith(QUIET) and not known.get("cancelled_lease_ids"):
+        return ""
+    learned = ", ".join(_learned(path, known))
+    if path.endswith("/me/leases") and not learned:
+        return ""
+    return f"{_asked(method, path, asked)}; learns: {learned or status}"
+
+
+def _asked(method: str, path: str, asked: Any) -> str:
+    match path.strip("/").split("/"):
+        case [_, "webhooks", agent, *_]:
+            return f"delivers {asked['workflow_run']['delivery']} to agent {agent}"
+        case [*_, "me", "leases"]:
+            return "asks for work"
+        case [*_, "leases", lease, "renew"]:
+            return f"asks to renew lease {lease}"
+        case [*_, "leases:renew"]:
+            return f"asks to renew {_listed('lease', (one['lease_id'] for one in asked['leases']))}"
+        case [*_, "me", "reports"]:
+            return _report(asked)
+        case [*_, "reports:batch"]:
+            return " and ".join(_report(one) for one in asked["reports"])
+        case [*_, "leases", lease, "gates"]:
+            return f"asks for an approval under lease {lease}"
+        case [*_, "heartbeats"]:
+            return f"says that it holds {_listed('lease', asked.get('active_lease_ids', ()))}"
+        case [*_, "approvals", decided]:
+            gate, _, word = decided.partition(":")
+            return f"{_AT_GATE.get(word, word)} gate {gate}"
+        case _:
+            return f"{method} {path}"
+
+
+def _report(asked: Any) -> str:
+    if "lease_id" not in asked:
+        return "reports"
+    return f"reports lease {asked['lease_id']} as {asked['outcome']}, with token {asked['fencing_token']}"
+
+
+def _learned(path: str, known: Any) -> Iterator[str]:
+    if path.endswith("/github"):
+        yield f"it is event {known['event_id']}" + ("" if known.get("accepted") else ", which was there already")
+        return
+    for lease in [known["lease"]] if known.get("lease") else known.get("leases") or ():
+        if "fencing_token" in lease:
+            yield (
+                f"it has lease {lease['lease_id']} of event {lease['event']['event_id']}, token"
+                f" {lease['fencing_token']}, until {seconds(lease['lease_expires_at'])}"
+            )
+        elif "lease_expires_at" in lease:
+            yield f"lease {lease['lease_id']} holds until {seconds(lease['lease_expires_at'])}"
+    for result in known.get("results") or ():
+        yield f"{result.get('lease_id', '')} {result.get('status') or result.get('error_code') or 'ok'}".strip()
+    if "lease_expires_at" in known:
+        yield f"it holds until {seconds(known['lease_expires_at'])}"
+    if known.get("cancelled_lease_ids"):
+        yield f"{_listed('lease', known['cancelled_lease_ids'])} shall stop"
+    if "outcome" in known:
+        yield f"it is {known['outcome']}"
+    if "gate_id" in known and "outcome" not in known:
+        yield f"gate {known['gate_id']} is {known.get('status', 'open')}"
+    if "duplicate" in known:
+        yield f"{'it was kept before' if known['duplicate'] else 'it is kept'}, as {known.get('status')}"
+
+
+def _listed(noun: str, ids: Any) -> str:
+    found = [f"{noun} {one}" for one in ids]
+    return ", ".join(found) or f"no {noun}"
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        found = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {"items": found}
