@@ -13,6 +13,10 @@ from tests.simulation.world.deviations import WINDOW_S, Deviation
 from tests.simulation.world.tale import Told
 
 LINES_MAX: Final = 60
+STARTED_LAST: Final = "fate/1"
+"""The program that is started when all others have been."""
+_TWICE: Final = re.compile(r"\b(event|lease|gate|runner) \1-")
+"""As in "lease lease-3"."""
 _ID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -26,6 +30,9 @@ def story_of(failure: Failure, deviations: Iterable[Deviation]) -> list[str]:
     about = _about(tables, failure.said)
     lines = heard.tale.lines
     kept = [line for line in lines if _concerns(line, about)]
+    last_start = max((line.at_s for line in lines if line.who == STARTED_LAST), default=0.0)
+    # That all programs are started once is no news.
+    kept = [line for line in kept if not line.is_of_world or line.at_s > last_start]
     left_out = max(0, len(kept) - LINES_MAX)
     shown = [*_deviations(deviations, lines)]
     shown.append("")
@@ -49,9 +56,7 @@ def _deviations(deviations: Iterable[Deviation], lines: Iterable[Told]) -> Itera
 
 
 def _concerns(line: Told, about: set[str]) -> bool:
-    found = set(_ID.findall(line.what))
-    # What names nobody is about machines and the network: all of that counts.
-    return not found or bool(found & about)
+    return line.is_of_world or bool(about.intersection(_ID.findall(line.what)))
 
 
 def _about(tables: Tables, said: str) -> set[str]:
@@ -86,4 +91,5 @@ def _names(tables: Tables) -> Iterator[tuple[str, str]]:
 
 
 def _named(text: str, names: dict[str, str]) -> str:
-    return _ID.sub(lambda found: names.get(found.group(), found.group()[-6:]), text)
+    shown = _ID.sub(lambda found: names.get(found.group(), found.group()[-6:]), text)
+    return _TWICE.sub(r"\1-", shown)

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.survey import ROOT
 from tests.simulation import regression
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import planted
 from tests.simulation.product.life import lasting
 from tests.simulation.shrink import fewest, shrink
+from tests.simulation.story import story_of
 
 MOST_THAT_IT_TAKES = 3
 MOST_LIVES = 60
@@ -54,3 +56,14 @@ def test_what_was_kept_is_noticed_with_its_fault_and_holds_without(path: Path) -
     assert kept.live(with_fault=False) is None
     assert noticed is None or noticed.judge == kept.judge
     assert (noticed is None) == (kept.planted is None)
+
+
+def test_the_story_in_the_documents_is_the_one_that_is_told() -> None:
+    kept = regression.read(regression.FOLDER / "report-unfenced-2.json")
+    page = (ROOT / "docs" / "explanation" / "what-is-proved.md").read_text(encoding="utf-8")
+
+    failure = kept.live(with_fault=True)
+
+    assert failure is not None
+    assert story_of(failure, kept.deviation_list()) == kept.story
+    assert "\n".join(kept.story) in page

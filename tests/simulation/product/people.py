@@ -12,6 +12,7 @@ import orjson
 import trio
 
 from tests.simulation.product.node import NAME, PORT
+from tests.simulation.product.requests import tell_of
 from tests.simulation.world.tale import Tale
 from tests.worlds.samples import SECRET, agent_files
 from tests.worlds.trust import TRUST
@@ -58,7 +59,9 @@ class Caller:
 
     def open(self) -> httpx2.AsyncClient:
         """Connections of one program."""
-        return httpx2.AsyncClient(base_url=f"http://{NAME}:{PORT}", timeout=PATIENCE_S, verify=TRUST)
+        http = httpx2.AsyncClient(base_url=f"http://{NAME}:{PORT}", timeout=PATIENCE_S, verify=TRUST)
+        tell_of(http, self._tale, "people")
+        return http
 
     async def ask(self, http: httpx2.AsyncClient, method: str, path: str, **rest: Any) -> httpx2.Response:
         """The first answer that is not about the server's own state."""
@@ -67,8 +70,6 @@ class Caller:
             self._promises.tries += 1
             try:
                 answer = await http.request(method, path, headers=headers, **rest)
-                if self._tale is not None and method != "GET":
-                    self._tale.tell("people", f"{method} {path}: {answer.status_code} {answer.text[:120]}")
                 if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
                     return answer
             except httpx2.TransportError:

@@ -1,7 +1,6 @@
-"""Requests and their answers in words, for the tale of a run: what was asked, and what its sender knows now."""
+"""Requests in words, for the tale of a run: what was asked, and what its sender has learned."""
 
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 import httpx2
@@ -10,7 +9,8 @@ import orjson
 from tests.simulation.world.tale import Tale
 from tests.simulation.world.timeline import START_S
 
-NODES: Final = "server_addr"
+SHORT_S: Final = 0.05
+"""An answer that comes sooner needs no word on when it was asked for."""
 _AT_GATE: Final = {"approve": "approves", "deny": "denies"}
 QUIET: Final = ("/heartbeats", "/transcripts", "/transcript", "/activity", "/credentials")
 """Whose success tells nobody anything."""
@@ -80,7 +80,8 @@ def _report(asked: Any) -> str:
 
 def _learned(path: str, known: Any) -> Iterator[str]:
     if path.endswith("/github"):
-        yield f"it is event {known['event_id']}" + ("" if known.get("accepted") else ", which was there already")
+        again = "" if known.get("accepted") else ", which was there already"
+        yield f"it is event {known['event_id']}{again}"
         return
     for lease in [known["lease"]] if known.get("lease") else known.get("leases") or ():
         if "fencing_token" in lease:
@@ -91,7 +92,7 @@ def _learned(path: str, known: Any) -> Iterator[str]:
         elif "lease_expires_at" in lease:
             yield f"lease {lease['lease_id']} holds until {seconds(lease['lease_expires_at'])}"
     for result in known.get("results") or ():
-        yield f"{result.get('lease_id', '')} {result.get('status') or result.get('error_code') or 'ok'}".strip()
+        yield f"lease {result['lease_id']} {_result(result)}"
     if "lease_expires_at" in known:
         yield f"it holds until {seconds(known['lease_expires_at'])}"
     if known.get("cancelled_lease_ids"):
@@ -102,6 +103,14 @@ def _learned(path: str, known: Any) -> Iterator[str]:
         yield f"gate {known['gate_id']} is {known.get('status', 'open')}"
     if "duplicate" in known:
         yield f"{'it was kept before' if known['duplicate'] else 'it is kept'}, as {known.get('status')}"
+
+
+def _result(result: Any) -> str:
+    if "lease_expires_at" in result:
+        return f"holds until {seconds(result['lease_expires_at'])}"
+    if (report := result.get("report")) is not None:
+        return f"was {'kept before' if report['duplicate'] else 'kept'}, as {report['status']}"
+    return f"is answered with {result.get('error_code') or result.get('status')}"
 
 
 def _listed(noun: str, ids: Any) -> str:
@@ -115,3 +124,54 @@ def _json(raw: bytes) -> Any:
     except orjson.JSONDecodeError:
         return {}
     return found if isinstance(found, dict) else {"items": found}
+
+
+def tell_of(http: httpx2.AsyncClient, tale: Tale | None, who: str) -> None:
+    """Have told what is asked over these connections, and what is learned, or that no answer came."""
+    if tale is None:
+        return
+    asked_s: dict[httpx2.Request, float] = {}
+
+    async def ask(asked: httpx2.Request) -> None:
+        asked_s[asked] = tale.now()
+
+    async def hear(answer: httpx2.Response) -> None:
+        asked = answer.request
+        if asked.method == "GET":
+            asked_s.pop(asked, None)
+            return
+        body = await answer.aread()
+        what = told(asked.method, asked.url.path, asked.content, answer.status_code, body)
+        since = _since(tale, asked_s.pop(asked))
+        if what:
+            tale.tell(who, f"{what}{since}")
+
+    http.event_hooks = {"request": [ask], "response": [hear]}
+    setattr(http, "_transport", _Telling(http._transport, tale, who, asked_s))  # noqa: B010 - what mypy knows is private
+
+
+def _since(tale: Tale, asked_s: float) -> str:
+    return f" (asked at {asked_s:.3f} s)" if tale.now() - asked_s > SHORT_S else ""
+
+
+class _Telling(httpx2.AsyncBaseTransport):
+    """Tells of requests that nobody answered: their sender does not know whether they were heard."""
+
+    def __init__(
+        self, inner: httpx2.AsyncBaseTransport, tale: Tale, who: str, asked_s: dict[httpx2.Request, float]
+    ) -> None:
+        self._inner, self._tale, self._who, self._asked_s = inner, tale, who, asked_s
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._inner.handle_async_request(request)
+        except httpx2.TransportError as fault:
+            asked_s = self._asked_s.pop(request, self._tale.now())
+            if request.method != "GET" and not request.url.path.endswith(QUIET):
+                asked = _asked(request.method, request.url.path, _json(request.content))
+                what = f"{asked}; hears no answer ({type(fault).__name__}){_since(self._tale, asked_s)}"
+                self._tale.tell(self._who, what)
+            raise
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()

@@ -10,7 +10,6 @@ from random import Random
 from typing import Any, NamedTuple
 from uuid import UUID
 
-import httpx2
 import orjson
 import trio
 
@@ -33,12 +32,12 @@ from sexton_runner.supervisors.messages import Job, Outfit, Pipe
 from sexton_runner.supervisors.process import supervise
 from sexton_runner.timing import Clock, Timing
 from tests.simulation.product.node import NAME, PORT
+from tests.simulation.product.requests import tell_of
 from tests.simulation.product.runs import Runs
 from tests.simulation.world.processes import PROCESS, Machine
 from tests.simulation.world.replacements import Ending as ProcessEnding
 from tests.simulation.world.run import World
 from tests.simulation.world.sockets import SimulatedSocket
-from tests.simulation.world.tale import Tale
 
 LIMITS = Limits(wall_s=3600, memory_bytes=1 << 28, pids=64)
 SLOTS = 2
@@ -150,21 +149,6 @@ def _rest(live: LiveLease, rests: bool) -> None:
         live.usage.rest()
     else:
         live.usage.go()
-
-
-def tell_of(http: httpx2.AsyncClient, tale: Tale | None, who: str) -> None:
-    """Have what is asked over these connections told, with its answers."""
-    if tale is None:
-        return
-
-    async def hear(answer: httpx2.Response) -> None:
-        await answer.aread()
-        asked = answer.request
-        said = asked.content.decode(errors="replace")[:160]
-        what = f"{asked.method} {asked.url.path} {said}: {answer.status_code} {answer.text[:160]}"
-        tale.tell(who, what)
-
-    http.event_hooks = {"request": [], "response": [hear]}
 
 
 class Lost(NamedTuple):

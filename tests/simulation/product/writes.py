@@ -11,6 +11,7 @@ from sexton_storage.writes import (
     RenewLease,
     ResolveGate,
 )
+from tests.simulation.product.requests import seconds
 
 
 def describe(write: Any, answer: Any) -> str:
@@ -21,9 +22,9 @@ def describe(write: Any, answer: Any) -> str:
         case AppendEvent():
             what = f"keeps event {write.event.id} of agent {write.event.zombie_id}"
         case ClaimEvent():
-            what = f"claims for runner {write.runner_id} the next event of agent {write.zombie_id}"
+            what = f"looks for an event of agent {write.zombie_id} for runner {write.runner_id}"
         case RenewLease():
-            what = f"renews lease {write.lease.id} until {write.lease.expires_at}"
+            what = f"renews lease {write.lease.id} until {seconds(write.lease.expires_at)}"
         case EndLease():
             what = f"ends lease {write.lease_id} as {write.status}, its event as {write.event.status}"
         case OpenGate():
@@ -40,6 +41,7 @@ def describe(write: Any, answer: Any) -> str:
 def _answered(answer: Any) -> str:
     lease, event = getattr(answer, "lease", None), getattr(answer, "event", None)
     if lease is not None and event is not None:
-        return f"event {event.id}, lease {lease.id}, token {lease.fencing_token}, until {lease.expires_at}"
+        until = seconds(lease.expires_at)
+        return f"event {event.id}, lease {lease.id}, token {lease.fencing_token}, until {until}"
     reason = getattr(answer, "reason", "")
     return f"{type(answer).__name__}{f' ({reason})' if reason else ''}"

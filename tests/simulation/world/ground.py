@@ -7,6 +7,7 @@ import trio
 
 from tests.simulation.world.deviations import Windows
 from tests.simulation.world.timeline import Timeline
+from tests.simulation.world.trace import Trace
 
 
 class OpenThings(Protocol):
@@ -20,6 +21,7 @@ class Ground:
     """The world, as its parts see it."""
 
     timeline: Timeline
+    trace: Trace
     kernel: OpenThings
     delays: Windows
     """How long things take: the network, the database, work in threads."""

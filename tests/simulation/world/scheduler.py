@@ -29,16 +29,20 @@ class SeededQueue(deque[Task]):
 
     def __iter__(self) -> Iterator[Task]:
         # Tasks come here in the order of sets, which is that of addresses in memory: first they are numbered.
-        tasks = list(super().__iter__())
+        tasks, world = list(super().__iter__()), self._world
         if len(tasks) > 1:
             tasks.sort(key=_number, reverse=True)
-        if self._world.standing and not self._world.is_over:
+        if world.standing and not world.is_over:
             tasks = [task for task in tasks if not self._is_parked(task)]
+        if len(tasks) == 1:
+            self.turns += 1
+            world.trace.turn(world.timeline.now, tasks[0]._counter - self._first)
+            return iter(tasks)
         if len(tasks) > 1 and (rng := self._orders.now()) is not None:
             _shuffle(tasks, rng)
         self.turns += len(tasks)
         if tasks:
-            self._world.note("turn", *[task._counter - self._first for task in tasks])
+            world.note("turn", *[task._counter - self._first for task in tasks])
         return iter(tasks)
 
     @staticmethod

@@ -23,6 +23,8 @@ class Told(NamedTuple):
     at_s: float
     who: str
     what: str
+    is_of_world: bool = False
+    """It is about machines and the network, so it concerns everybody."""
 
     def __str__(self) -> str:
         return f"{self.at_s:9.3f} s  {self.who:<10} {self.what}".rstrip()
@@ -32,23 +34,27 @@ class Tale:
     """Grows by lines while a run goes on."""
 
     def __init__(self, now: Callable[[], float], describe: Callable[[Any, Any], str] | None = None) -> None:
-        self._now = now
+        self.now = now
         self._describe = describe
         self.lines: list[Told] = []
 
     def tell(self, who: str, what: str) -> None:
-        self.lines.append(Told(self._now(), who, what))
+        self.lines.append(Told(self.now(), who, what))
+
+    def _note(self, who: str, what: str) -> None:
+        self.lines.append(Told(self.now(), who, what, is_of_world=True))
 
     def noted(self, words: tuple[object, ...]) -> None:
         """Take a line of the trace, if it is one of those that people understand."""
         word = str(words[0])
         if word == "fault":
-            self.tell("fault", " ".join(map(str, words[1:])))
+            self._note("fault", " ".join(map(str, words[1:])))
         elif word in _NOTED:
             who = str(words[1]) if len(words) > 1 else ""
-            self.tell(who, " ".join((_NOTED[word], *map(str, words[2:3]))))
+            self._note(who, " ".join((_NOTED[word], *map(str, words[2:3]))))
 
     def written(self, who: str, write: Any, answer: Any) -> None:
         """Take a write that was committed, and what was answered."""
         if self._describe is not None and (what := self._describe(write, answer)):
-            self.tell(who, what)
+            # What nobody heard of is about all who wait for an answer.
+            self.lines.append(Told(self.now(), who, what, is_of_world=write is None))
