@@ -121,8 +121,8 @@ class Twins:
     ) -> None:
         """Have one batch of each kind decided after the other, on the rows that the ones before have left.
 
-        ``most`` bounds the batches of some kinds. Answers are compared after each batch, rows after ``every``
-        so many and at the end.
+        ``most`` bounds the batches of some kinds. Answers are compared after each batch, rows after every
+        ``every`` batches and at the end.
         """
         self._runner.run(self._in_transaction(world, kinds, most, every))
 

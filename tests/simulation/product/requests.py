@@ -96,7 +96,7 @@ def _learned(path: str, known: Any) -> Iterator[str]:
     if "lease_expires_at" in known:
         yield f"it holds until {seconds(known['lease_expires_at'])}"
     if known.get("cancelled_lease_ids"):
-        yield f"{_listed('lease', known['cancelled_lease_ids'])} shall stop"
+        yield f"{_listed('lease', known['cancelled_lease_ids'])} is to stop"
     if "outcome" in known:
         yield f"it is {known['outcome']}"
     if "gate_id" in known and "outcome" not in known:
