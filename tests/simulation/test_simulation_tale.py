@@ -41,6 +41,7 @@ def test_seeds_are_summed_up_with_their_faults_by_kind() -> None:
         sums.add(Line(seed, "", is_broken, 3600.0, spent_s, counts, faults))
 
     first, second = sums.lines()
+
     assert first.startswith(
         "2 seeds, 1 broken, 2.0 simulated hours in 3600 s of processor time: 2 seeds and 2 "
     )
