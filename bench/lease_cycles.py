@@ -33,7 +33,7 @@ ROUNDS = 3
 WAIT_MS = 1000
 PREFILLED = 60
 """Events an agent before each round; a round that uses them up fails, rather than measure an idle server."""
-MANY_PREFILLED = 36
+MANY_PREFILLED = 72
 """The same where there are many agents."""
 
 
