@@ -25,8 +25,10 @@ from sexton_storage.postgres.journal.selection import (
     UnitDone,
     Waiting,
     choose,
+    fixed_part_s,
     gathering_s,
     one_by_one,
+    share,
     size_of,
     unit_of,
     writes_of,
@@ -73,8 +75,12 @@ class Lane:
         self._parts: list[Sequence[Entry]] = []
         """What is still to be tried of a batch that met a row which somebody holds."""
         self._aside = Aside()
+        self._largest = 0.0
+        """The largest batch of late, which is forgotten bit by bit."""
         self._crowd = 0.0
-        """How many write at once: the largest batch of late, which is forgotten bit by bit."""
+        """How many write at once, of late: those of a batch and those who wait behind it."""
+        self._fixed_s = 0.0
+        """What a commit takes of late, however small it is."""
         self._asleep = False
         self._wake = asyncio.Event()
         self._closing = False
@@ -183,8 +189,7 @@ class Lane:
                 if self._aside:
                     await self._try_again()
                 if self._queue or self._held_back:
-                    waiting = self._came - self._went + size_of(self._held_back)
-                    if pause_s := gathering_s(waiting, self._crowd):
+                    if pause_s := gathering_s(self._waiting(), self._largest):
                         await asyncio.sleep(pause_s)
                     await self._commit(self._take())
                 else:
@@ -209,14 +214,18 @@ class Lane:
             if not self._aside:
                 await self._committer.look()
 
+    def _waiting(self) -> int:
+        return self._came - self._went + size_of(self._held_back)
+
     def _take(self) -> list[Entry]:
         before = size_of(self._held_back)
-        taken, self._held_back = choose(deque(self._held_back), self._queue, self._batch_limit)
+        limit = share(max(self._crowd, self._waiting()), self._fixed_s, self._batch_limit)
+        taken, self._held_back = choose(deque(self._held_back), self._queue, limit)
         self._went += size_of(taken) + size_of(self._held_back) - before
         return taken
 
     async def _commit(self, batch: Sequence[Entry]) -> None:
-        self._crowd = max(size_of(batch), FORGETTING * self._crowd)
+        self._largest = max(size_of(batch), FORGETTING * self._largest)
         self._under_way = batch
         if self._aside:
             batch = await self._divert(one_by_one(batch))
@@ -230,15 +239,22 @@ class Lane:
     async def _commit_part(self, part: Sequence[Entry], lock_ms: int | None = None) -> bool:
         """Commit and tell; False when somebody holds a row that it needs."""
         writes = writes_of(part)
+        began = time.monotonic()
         try:
             committed = await self._committer.commit(writes, lock_ms)
         except RowsHeld:
             return False
         except StorageUnavailable as away:
             committed = Committed([away] * len(writes), ())
+        else:
+            self._learn(len(writes), time.monotonic() - began)
         self._under_way = ()
         self._tell(part, committed.answers, committed.news)
         return True
+
+    def _learn(self, size: int, took_s: float) -> None:
+        self._crowd = max(size + self._waiting(), FORGETTING * self._crowd)
+        self._fixed_s += (1 - FORGETTING) * (fixed_part_s(took_s, size) - self._fixed_s)
 
     # --- writes whose rows somebody else holds --------------------------------------------------------------
 

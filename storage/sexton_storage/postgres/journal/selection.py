@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import partial
+from math import ceil
 from typing import Any, NamedTuple, TypeVar
 
 from sexton_storage.postgres.journal.batch import TOUCHED
@@ -19,6 +20,10 @@ CROWD = 8
 """A batch of this many writes or more pays: a batch costs as much as eight or so of its writes do."""
 FORGETTING = 0.9
 """What is left of a crowd with each batch that is smaller."""
+WORK_S = 3e-5
+"""About what this process has to do for a write, from the answer to its writer's next one."""
+WRITE_S = 1.2e-5
+"""About what the database has to do for a write, beside what a batch costs it."""
 
 
 class Waiting(NamedTuple):
@@ -108,6 +113,32 @@ def gathering_s(queued: int, crowd: float) -> float:
     (0.0, 0.001, 0.0)
     """
     return GATHER_S if crowd >= CROWD and queued < crowd / 2 else 0.0
+
+
+def share(crowd: float, fixed_s: float, limit: int) -> int:
+    """Tell how many writes to take, so that the database and this process work at the same time.
+
+    A batch with the writes of all who write at once makes all of them wait while it commits, and the
+    database wait while they go on. So a batch takes half of them, and the other half is ready when it has
+    committed. Two batches cost a commit more: that pays where the work of all takes longer than it, and on
+    a slow disk it may not. ``crowd``: who writes at once; ``fixed_s``: what a commit takes beside its writes.
+
+    >>> share(256, fixed_s=0.0005, limit=512), share(24, fixed_s=0.0005, limit=512)
+    (128, 12)
+    >>> share(100, fixed_s=0.006, limit=512), share(4000, fixed_s=0.006, limit=512)
+    (512, 512)
+    """
+    pays = crowd >= 2 * CROWD and crowd * WORK_S > fixed_s
+    return min(limit, ceil(crowd / 2)) if pays else limit
+
+
+def fixed_part_s(took_s: float, size: int) -> float:
+    """What a commit took beside its writes.
+
+    >>> round(fixed_part_s(0.002, size=100), 4), fixed_part_s(0.002, size=1000)
+    (0.0008, 0.0)
+    """
+    return max(0.0, took_s - size * WRITE_S)
 
 
 def choose(earlier: deque[E], queue: deque[E], limit: int) -> tuple[list[E], list[E]]:
