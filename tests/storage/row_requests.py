@@ -91,11 +91,14 @@ def _asked(world: World, zombie_id: UUID) -> Asked | None:
 
 def appends(world: World) -> list[Write[Any]]:
     dice = world.dice
-    found: list[Write[Any]] = []
+    found: list[AppendEvent] = []
     for agent in world.tables.zombies.values():
         found += [_append(world, agent) for _ in range(dice.upto(3))]
     stranger = replace(dice.one(*world.tables.zombies.values()), id=dice.id())
-    return dice.some([*found, _append(world, stranger)], 90)
+    # One node's batch has them in the order of its clock. Where a window of deliveries ends between two times
+    # that go back, the statement sees what the batch found, and the rule what the write before left there.
+    some = dice.some([*found, _append(world, stranger)], 90)
+    return [*sorted(some, key=lambda write: write.event.created_at)]
 
 
 def appends_alone(world: World) -> list[Write[Any]]:
