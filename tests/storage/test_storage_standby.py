@@ -13,6 +13,7 @@ import trio
 
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
+from sexton_storage.postgres.journal import committer
 from sexton_storage.writes import AppendEvent
 from tests.thorough import THOROUGH, amount
 from tests.worlds.storage import StorageWorld, metered
@@ -27,6 +28,8 @@ SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid <
 """
 CANCEL = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 TERMINATE = CANCEL.replace("cancel", "terminate")
+SESSIONS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+ATTEMPTS, BRIEF_S = 12, 0.5
 
 
 @pytest.fixture
@@ -71,6 +74,25 @@ async def test_a_commit_whose_wait_for_the_standby_is_cut_off_is_told_when_the_s
 
     assert told == [7, before - 7 + 5]
     assert await metered(world, [lease.event_id]) == 7
+
+
+async def test_a_standby_that_stays_away_costs_no_session_for_each_attempt(
+    pair: SynchronousPair, storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = await StorageWorld(storage).found()
+    lease = await world.lease()
+    monkeypatch.setattr(committer, "GIVE_UP_S", BRIEF_S)
+    pair.standby.freeze()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(world.renew, lease, 7)
+        await pair.primary.until(WAITING)
+        await trio.sleep(ATTEMPTS * BRIEF_S)
+        waiting = await pair.primary.ask(SESSIONS)
+        pair.standby.thaw()
+
+    # The one whose commit waits, and the one that waits for it.
+    assert waiting <= ATTEMPTS // 3
 
 
 class Writers:

@@ -74,9 +74,12 @@ def _replans(batches: int) -> bool:
 
 async def _can_make(connection: Connection, functions: str) -> bool:
     """Make functions of the session; False where the role has no right to them (``TEMPORARY``)."""
+    # They are rows of the catalogue, and their commit would wait for a synchronous standby. While that is
+    # away, each attempt would leave a session behind that waits, until the server has no more.
     try:
-        await connection.execute(functions)
+        await connection.execute(f"BEGIN;SET LOCAL synchronous_commit = off;{functions};COMMIT")
     except asyncpg.InsufficientPrivilegeError:
+        await connection.execute("ROLLBACK")
         return False
     return True
 
