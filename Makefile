@@ -162,7 +162,7 @@ clients: $(TO_CHECK) node ## compare the client libraries with the interface (AR
 	$(BIN)/python -m clients.maker $(filter --write,$(ARGS))
 	$(BIN)/python -m scripts.typescript_client $(filter --write,$(ARGS))
 
-simulate: $(TO_CHECK) ## nodes, runners and people live through seeds (SEEDS=10 FIRST=0 MINUTES=10, or SEED=7 alone; ARGS=--shrink)
+simulate: $(TO_CHECK) ## nodes, runners and people live through seeds (SEEDS=10 FIRST=0 MINUTES=10, or SEED=7 alone; ARGS=--shrink, or "--pace slow")
 	@$(ALONE) $(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),10) --first $(or $(FIRST),0) \
 	  --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 

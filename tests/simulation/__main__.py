@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import planted
-from tests.simulation.product.life import Heard, Size, lasting, live
+from tests.simulation.product.life import Heard, Size, lasting, live, unix_s
+from tests.simulation.product.pace import DENSE, PACES
 from tests.simulation.regression import FOLDER, keep, read
 from tests.simulation.shrink import fault_of, shrink
 
@@ -134,6 +135,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, help="only this one")
     parser.add_argument("--minutes", type=float, default=10.0, help="simulated time of each, 2 or more")
+    parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name, help="how much happens")
+    parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
         "--spend", type=float, help="minutes of processor time after which no more seeds begin"
@@ -145,7 +148,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--fault", help="with --shrink: a fault of the drill that is planted")
     parser.add_argument("--replay", type=Path, help="live through a kept one again")
     chosen = parser.parse_args(words)
-    size = lasting(chosen.minutes)
+    size = lasting(chosen.minutes, chosen.pace, chosen.begins)
     if chosen.replay is not None:
         return _replay(chosen.replay)
     if chosen.shrink:

@@ -13,25 +13,27 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from tests.simulation.drill import faults_of_time
 from tests.simulation.drill.faults import FAULTS
 from tests.simulation.drill.mutants import MUTANTS
 from tests.simulation.drill.page import write_page
 from tests.simulation.drill.planting import MOST_SEEDS, Fault, found
-from tests.simulation.product.life import lasting
+from tests.simulation.product.life import Size, lasting, unix_s
+from tests.simulation.product.pace import DENSE, PACES
 
 ALL = (*FAULTS, *MUTANTS)
 Row = tuple[str, str, tuple[int, str] | None]
 
 
-def _look(name: str, minutes: float, seeds: int) -> Row:
-    fault: Fault = next(one for one in ALL if one.name == name)
-    return fault.name, fault.says, found(fault, lasting(minutes), seeds)
+def _look(name: str, size: Size, seeds: int) -> Row:
+    fault: Fault = next(one for one in (*ALL, *faults_of_time.FAULTS) if one.name == name)
+    return fault.name, fault.says, found(fault, size, seeds)
 
 
-def rows(names: Sequence[str], minutes: float, seeds: int, processes: int) -> Iterator[Row]:
+def rows(names: Sequence[str], size: Size, seeds: int, processes: int) -> Iterator[Row]:
     """Each fault with the seed and the judge, in the order of the names."""
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(partial(_look, minutes=minutes, seeds=seeds), names)
+        yield from pool.map(partial(_look, size=size, seeds=seeds), names)
 
 
 def main(words: list[str]) -> int:
@@ -40,12 +42,16 @@ def main(words: list[str]) -> int:
     parser.add_argument("names", nargs="*", help="faults; all, if none is named")
     parser.add_argument("--seeds", type=int, default=MOST_SEEDS)
     parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name)
+    parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", type=Path, help="the page to write")
     chosen = parser.parse_args(words)
-    names = chosen.names or [fault.name for fault in ALL]
+    all_of_pace = ALL if chosen.pace == DENSE.name else faults_of_time.FAULTS
+    names = chosen.names or [fault.name for fault in all_of_pace]
+    size = lasting(chosen.minutes, chosen.pace, chosen.begins)
     seen: list[Row] = []
-    for name, says, noticed in rows(names, chosen.minutes, chosen.seeds, chosen.processes):
+    for name, says, noticed in rows(names, size, chosen.seeds, chosen.processes):
         seen.append((name, says, noticed))
         told = "NOT NOTICED" if noticed is None else f"seed {noticed[0]}: {noticed[1]}"
         sys.stdout.write(f"{name:<24} {told}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.simulation.drill import faults_of_actors, faults_of_rows, faults_of_runners
+from tests.simulation.drill import faults_of_actors, faults_of_rows, faults_of_runners, faults_of_time
 from tests.simulation.drill.planting import Fault
 
 FAULTS: Final[tuple[Fault, ...]] = (
@@ -16,7 +16,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
 
 def fault_named(name: str) -> Fault:
     """Raises LookupError."""
-    for fault in FAULTS:
+    for fault in (*FAULTS, *faults_of_time.FAULTS):
         if fault.name == name:
             return fault
     raise LookupError(f"no fault is named {name}")

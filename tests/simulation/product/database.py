@@ -9,6 +9,7 @@ from typing import Any, Final
 import trio
 
 from sexton_engine import ActorSystem
+from sexton_http.wire.stop_signal import Stop
 from sexton_storage.clock import NodeClock
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.memory import Faults, MemoryStorage
@@ -19,7 +20,6 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.signals import Signal
 from tests.simulation.world.processes import PROCESS, Machine, Process, State
 from tests.simulation.world.run import World
-from tests.simulation.world.timeline import START_S
 
 TRIP_S: Final = (0.000_2, 0.001_5)
 """One way to the database, or back."""
@@ -42,12 +42,16 @@ class Database:
         """By how much the others may be late."""
         self.trip_s = TRIP_S
         self.ears: dict[Process, Inbox] = {}
+        self.written = 0
+        """Writes of all journals so far; while it stays, few rows can have changed."""
+        self.stops: dict[Process, Stop] = {}
+        """How each server is told to end in good order."""
         self.systems: dict[Process, ActorSystem] = {}
         """The actors of each server that was started, for the judges."""
 
     def now_ms(self) -> int:
         """The clock of the database."""
-        return round((START_S + self.world.now) * 1000)
+        return round((self.world.timeline.start_s + self.world.now) * 1000)
 
     def is_reached_from(self, machine: Machine) -> bool:
         return not self.is_down and not self.world.network.is_cut(machine, self.machine)
@@ -110,9 +114,10 @@ class Delayed:
 class DelayedJournal(MemoryJournal):
     """Commits a batch, and hears of it later, or never."""
 
-    def __init__(self, tables: Tables, link: Link, tell: Callable[[Any, Any], None] | None) -> None:
-        super().__init__(tables, link)
+    def __init__(self, database: Database, link: Link, tell: Callable[[Any, Any], None] | None) -> None:
+        super().__init__(database.tables, link)
         self._link = link
+        self._database = database
         self._tell = tell
 
     async def run(self) -> None:
@@ -123,6 +128,7 @@ class DelayedJournal(MemoryJournal):
                 await self._link.pass_time()
                 batch = list(self._queue)
                 self._queue.clear()
+                self._database.written += len(batch)
                 answers = [self._answer(place, write) for place, (write, _) in enumerate(batch)]
                 if self._tell is not None:
                     for (write, _), answer in zip(batch, answers, strict=True):
@@ -188,7 +194,7 @@ class NodeStorage(MemoryStorage):
                 setattr(self, name, Delayed(store, link))
         tale = database.world.tale
         tell = None if tale is None else partial(tale.written, machine.name)
-        self.journal = DelayedJournal(database.tables, link, tell)
+        self.journal = DelayedJournal(database, link, tell)
         self.clock = link.clock  # type: ignore[assignment]
         self.signals = self.inbox = Inbox(database)
         process = PROCESS.get()

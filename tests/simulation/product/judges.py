@@ -185,10 +185,13 @@ def nothing_overdue(record: Record) -> Iterator[str]:
     """Once faults have healed, leases and gates end when their time is over."""
     now = record.tables.now()
     for gate in record.tables.gates.values():
-        if gate.status is GateStatus.PENDING and gate.timeout_at + TERM_AND_A_SECOND_MS < now:
+        if (
+            gate.status is GateStatus.PENDING
+            and gate.timeout_at + TERM_AND_A_SECOND_MS + record.late_ms < now
+        ):
             yield f"gate {gate.id} is over since {now - gate.timeout_at} ms"
     for lease in record.tables.leases.values():
-        if lease.ended_at is None and lease.expires_at + 1_000 < now - LOOK_MS:
+        if lease.ended_at is None and lease.expires_at + 1_000 < now - LOOK_MS - record.late_ms:
             yield f"lease {lease.id} is over since {now - lease.expires_at} ms"
 
 
@@ -201,9 +204,9 @@ def nothing_forgotten(record: Record) -> Iterator[str]:
         if gate is not None and gate.status is not GateStatus.PENDING:
             yield f"event {event_id} waits at gate {gate_id}, which is {gate.status}"
     for agent, waiting in tables.waiting.items():
-        if agent in leased or not waiting - tables.waits_at.keys():
+        if agent in leased or agent in record.resting or not waiting - tables.waits_at.keys():
             record.idle_since.pop(agent, None)
-        elif record.idle_since.setdefault(agent, now) + TERM_AND_A_SECOND_MS < now:
+        elif record.idle_since.setdefault(agent, now) + TERM_AND_A_SECOND_MS + record.late_ms < now:
             yield f"agent {agent} has {len(waiting)} events, and no lease since {record.idle_since[agent]}"
 
 

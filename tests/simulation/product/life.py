@@ -1,13 +1,12 @@
-"""Ten minutes of an installation under one seed: nodes, runners, people, misfortunes, and the judges."""
+"""Minutes or weeks of an installation under one seed: nodes, runners, people, misfortunes, and the judges."""
 
 from __future__ import annotations
 
-import itertools
 import logging
-from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -15,28 +14,31 @@ from typing import Any, Final
 import structlog
 import trio
 
+from sexton_http.identity.issuers.builtin import TOKEN_S
 from sexton_runner.supervisors import process as supervisor_process
+from sexton_runner.timing import Timing
+from tests.simulation.product import rare_looks
 from tests.simulation.product.database import Database
-from tests.simulation.product.judges import HEALED, JUDGES, nothing_forgotten
-from tests.simulation.product.judges_of_programs import OF_NODES
+from tests.simulation.product.guests import Guests
+from tests.simulation.product.kept_rows import EVENT_DAYS, KeptRows
+from tests.simulation.product.looks import Looks
 from tests.simulation.product.misfortunes import Misfortunes, Program
 from tests.simulation.product.node import NAME, first_start, run_node
+from tests.simulation.product.pace import DENSE, PACES
 from tests.simulation.product.people import Caller, Promises
-from tests.simulation.product.record import Judge, Record, hold
+from tests.simulation.product.record import Record
 from tests.simulation.product.runner import Lost, SimulatedRunner, play
 from tests.simulation.product.runs import Runs
+from tests.simulation.product.times import Times
 from tests.simulation.product.writes import describe
 from tests.simulation.world.deviations import Kept
 from tests.simulation.world.processes import Machine, Process
 from tests.simulation.world.run import Life, World, run
 from tests.simulation.world.tale import Tale
 
-STEP_S: Final = 1.0
-"""How often the judges look."""
-NODES_EVERY: Final = 10
-"""One look in this number is at the nodes' memory too, which costs more."""
-SETTLING_S: Final = 40.0
-"""After the last fault: a term and a second for what the dead held, and time to connect again."""
+DAY_MINUTES: Final = 24 * 60
+SLOW_PEACE_S: Final = (900.0, 5_400.0)
+"""How much of each day is peace at the slow pace, the least and the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,38 @@ class Size:
     """How long things go wrong."""
     peace_s: float = 120.0
     """How long nothing goes wrong after that."""
+    pace: str = DENSE.name
+    rounds: int = 1
+    """How often trouble and peace come."""
+    begins_s: float | None = None
+    """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
 
 
-def lasting(minutes: float) -> Size:
-    """A life of that many minutes, of which at least one is peace."""
-    peace_s = max(60.0, minutes * 12)
-    return Size(trouble_s=minutes * 60 - peace_s, peace_s=peace_s)
+def lasting(minutes: float, pace: str = DENSE.name, begins_s: float | None = None) -> Size:
+    """A life of that many minutes, of which at least one is peace; at a slow pace each day has its peace.
+
+    >>> week = lasting(7 * 24 * 60, "slow")
+    >>> week.rounds, week.trouble_s + week.peace_s
+    (7, 86400.0)
+    """
+    if pace == DENSE.name:
+        peace_s = max(60.0, minutes * 12)
+        return Size(trouble_s=minutes * 60 - peace_s, peace_s=peace_s, begins_s=begins_s)
+    rounds = max(1, round(minutes / DAY_MINUTES))
+    least, most = SLOW_PEACE_S
+    round_s = minutes * 60 / rounds
+    peace_s = min(most, max(least, round_s / 5))
+    trouble_s = round_s - peace_s
+    return Size(trouble_s=trouble_s, peace_s=peace_s, pace=pace, rounds=rounds, begins_s=begins_s)
+
+
+def unix_s(said: str) -> float:
+    """A moment of UTC as people write it.
+
+    >>> unix_s("2027-10-31 00:30")
+    1824942600.0
+    """
+    return datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +117,16 @@ class Heard:
 
 
 async def _live(world: World, size: Size, heard: Heard) -> Outcome:
-    database, promises = Database(world), Promises()
+    database, promises, pace = Database(world), Promises(), PACES[size.pace]
     record = Record(database.tables, promises, systems=database.systems, runs=heard.runs)
+    if pace.is_rare:
+        record.times = Times(KeptRows(database.tables))
+        record.tables, record.late_ms = record.times.kept.tables, round(pace.late_s * 1000)
     heard.record = record
     if heard.told:
-        heard.tale = world.tale = Tale(lambda: world.now, describe)
+        heard.tale = world.tale = Tale(
+            lambda: world.now, partial(describe, start_s=world.timeline.start_s), world.timeline.start_s
+        )
     machines = [world.machine(f"node-{number + 1}") for number in range(size.nodes)]
     world.network.names[NAME] = machines
     luck = Random(world.rng.getrandbits(64))
@@ -105,10 +138,10 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
 
     installation, strange_key = await first_start(database, people, die())
     assert installation.api_key is not None
-    nodes = [Program(machine, partial(_start_node, database, machine, die())) for machine in machines]
+    nodes = [_node(database, machine, die(), is_rare=pace.is_rare) for machine in machines]
 
     def person(key: str = installation.api_key) -> Caller:
-        return Caller(key, installation.workspace_id, promises, die(), world.tale)
+        return Caller(key, installation.workspace_id, promises, die(), tale=world.tale, pace=pace)
 
     admin = installation.admin_token(database.now_ms())
     tokens: list[str] = []
@@ -117,59 +150,60 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     async def set_up() -> None:
         async with founder.open() as http:
             tokens.extend(await founder.set_up(http, size.agents, size.runners, admin))
+            if pace.is_rare:
+                await founder.keep_days(http, EVENT_DAYS)
 
     preparing = people.start(set_up)
     while not preparing.has_ended:
         await trio.sleep(0.1)
     runners = [
-        _runner(world, record, f"runner-{number + 1}", token, die()) for number, token in enumerate(tokens)
+        _runner(world, record, f"runner-{number + 1}", token, die(), is_rare=pace.is_rare)
+        for number, token in enumerate(tokens)
     ]
     for number in range(size.senders):
-        people.start(person().send, f"sender-{number}", 6.0)
+        people.start(person().send, f"sender-{number}")
     people.start(person().decide)
     people.start(person().follow)
     people.start(person(strange_key).pry)
-    misfortunes = Misfortunes(world, database, nodes, runners)
+    if pace.habits.guests is not None:
+
+        def user_token(now_ms: int) -> tuple[str, int]:
+            return installation.admin_token(now_ms), now_ms + TOKEN_S * 1000
+
+        people.start(Guests(person(), database.now_ms, user_token).run)
+    if record.times is not None:
+        record.times.plan(promises.agents, pace.agents, database.now_ms(), _end_ms(world, size))
+    misfortunes = Misfortunes(world, database, nodes, runners, pace)
     world.machine("fate").start(misfortunes.run)
     try:
-        await _judge(world, size, record, misfortunes, (*nodes, *runners))
+        await Looks(world, database, record, misfortunes, programs=(*nodes, *runners), pace=pace).live(size)
     finally:
         heard.ended_s, heard.faults = world.now, misfortunes.planned
         heard.counts = dict(sorted(misfortunes.counts.items()))
     return Outcome(record, heard.counts)
 
 
-async def _judge(
-    world: World, size: Size, record: Record, misfortunes: Misfortunes, programs: Sequence[Program]
-) -> None:
-    looks = itertools.count()
-
-    async def look(*more: Judge) -> None:
-        await trio.sleep(STEP_S)
-        hold(record, *JUDGES, *more)
-        if next(looks) % NODES_EVERY == 0:
-            hold(record, *OF_NODES)
-
-    while world.now < size.trouble_s:
-        await look()
-    misfortunes.heal()
-    record.promises.is_calm = True
-    healed_at = world.now
-    while world.now < healed_at + size.peace_s:
-        for program in programs:
-            program.revive()
-        # It is noted from here on since when agents wait, and judged once all could connect again.
-        deque(nothing_forgotten(record), maxlen=0)
-        await look(*(HEALED if world.now > healed_at + SETTLING_S else ()))
+def _end_ms(world: World, size: Size) -> int:
+    return round((world.timeline.start_s + size.rounds * (size.trouble_s + size.peace_s)) * 1000)
 
 
-def _start_node(database: Database, machine: Machine, luck: Random) -> Process:
-    return machine.start(run_node, database, machine, luck.getrandbits(64))
+def _node(database: Database, machine: Machine, luck: Random, *, is_rare: bool) -> Program:
+    def start() -> Process:
+        run = partial(run_node, is_rare=is_rare)
+        return machine.start(run, database, machine, luck.getrandbits(64))
+
+    def stop() -> None:
+        if (told := database.stops.get(program.process)) is not None:
+            told.set()
+
+    program = Program(machine, start, stop)
+    return program
 
 
-def _runner(world: World, record: Record, name: str, token: str, luck: Random) -> Program:
+def _runner(world: World, record: Record, name: str, token: str, luck: Random, *, is_rare: bool) -> Program:
     machine = world.machine(name)
-    runner = SimulatedRunner(world, machine, token, Lost(record.runs, record.tables.now))
+    timing = rare_looks.TIMING if is_rare else Timing()
+    runner = SimulatedRunner(world, machine, token, Lost(record.runs, record.tables.now), timing)
 
     def drain() -> None:
         if runner.current is not None:
@@ -207,7 +241,8 @@ def live(
 
     Raises ``Broken`` when a promise is broken, and what a program raises. ``heard`` has what is known then.
     """
-    heard = heard or Heard()
-    with _scripted(seed, heard.runs):
-        main = partial(_live, size=size or Size(), heard=heard)
-        return run(main, seed=seed, told=told, kept=kept)
+    heard, size = heard or Heard(), size or Size()
+    pace = PACES[size.pace]
+    start_s = pace.start_s(seed) if size.begins_s is None else size.begins_s
+    with _scripted(seed, heard.runs), rare_looks.rare_looks() if pace.is_rare else nullcontext():
+        return run(partial(_live, size=size, heard=heard), seed=seed, told=told, kept=kept, start_s=start_s)

@@ -12,11 +12,12 @@ from typing import Final
 import trio
 
 from tests.simulation.product.database import TRIP_S, Database
+from tests.simulation.product.pace import DENSE, Pace
 from tests.simulation.world.processes import Machine, Process, State
 from tests.simulation.world.run import World
 
-PAUSE_S: Final = (1.0, 12.0)
-"""Between two misfortunes."""
+PATIENCE_S: Final = 120.0
+"""What does not end in good order is killed after this."""
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Program:
     machine: Machine
     start: Callable[[], Process]
     drain: Callable[[], None] | None = None
+    """Have the process end in good order."""
     process: Process = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,8 +50,15 @@ class Misfortunes:
     """Draws one after the other until all is healed."""
 
     def __init__(
-        self, world: World, database: Database, nodes: list[Program], runners: list[Program]
+        self,
+        world: World,
+        database: Database,
+        nodes: list[Program],
+        runners: list[Program],
+        pace: Pace = DENSE,
     ) -> None:
+        self._lengths = pace.lengths
+        self._kinds = [KINDS_BY_NAME[name] for name in pace.kinds]
         self._world = world
         self._database = database
         self._nodes = nodes
@@ -65,11 +74,12 @@ class Misfortunes:
 
         So one that is left out changes neither when the others come nor what they are.
         """
+        self._all = trio.CancelScope()
         with self._all:
             async with trio.open_nursery() as nursery:
-                for number in itertools.count():
-                    await trio.sleep(self._rng.uniform(*PAUSE_S))
-                    kind = self._rng.choice(KINDS)
+                for number in itertools.count(self.planned):
+                    await trio.sleep(self._rng.uniform(*self._lengths.apart))
+                    kind = self._rng.choice(self._kinds)
                     rng = Random(self._rng.getrandbits(64))
                     self.planned = number + 1
                     if self._world.kept.has_fault(number):
@@ -94,27 +104,27 @@ class Misfortunes:
     async def _kill(self, rng: Random) -> None:
         program = self._any(rng)
         program.process.crash()
-        await trio.sleep(rng.uniform(0.1, 40))
+        await trio.sleep(rng.uniform(*self._lengths.dead))
         program.revive()
 
     async def _power_off(self, rng: Random) -> None:
         program = self._any(rng)
         program.machine.power_off()
-        await trio.sleep(rng.uniform(1, 60))
+        await trio.sleep(rng.uniform(*self._lengths.powerless))
         program.revive()
 
     async def _freeze(self, rng: Random) -> None:
         program = self._any(rng)
         process = program.process
         process.freeze()
-        await trio.sleep(rng.choice((rng.uniform(0.1, 5), rng.uniform(20, 90))))
+        await trio.sleep(rng.choice([rng.uniform(*span) for span in self._lengths.frozen]))
         process.thaw()
 
     async def _cut(self, rng: Random) -> None:
         runner, node = rng.choice(self._runners), rng.choice(self._nodes)
         both_ways = rng.random() < 0.6
         self._world.network.cut(runner.machine, node.machine, both_ways=both_ways)
-        await trio.sleep(rng.uniform(0.5, 50))
+        await trio.sleep(rng.uniform(*self._lengths.cut))
         self._world.network.heal()
 
     async def _reset(self, rng: Random) -> None:
@@ -123,42 +133,54 @@ class Misfortunes:
 
     async def _lose_database(self, rng: Random) -> None:
         self._database.is_down = True
-        await trio.sleep(rng.uniform(0.2, 25))
+        await trio.sleep(rng.uniform(*self._lengths.database_away))
         self._database.is_down = False
 
     async def _cut_off_database(self, rng: Random) -> None:
         node = rng.choice(self._nodes)
         self._world.network.cut(node.machine, self._database.machine)
-        await trio.sleep(rng.uniform(0.5, 45))
+        await trio.sleep(rng.uniform(*self._lengths.database_cut_off))
         self._world.network.heal()
 
     async def _slow_database(self, rng: Random) -> None:
         self._database.trip_s = (0.001, rng.uniform(0.05, 1.5))
-        await trio.sleep(rng.uniform(1, 20))
+        await trio.sleep(rng.uniform(*self._lengths.database_slow))
         self._database.trip_s = TRIP_S
 
     async def _lose_signals(self, rng: Random) -> None:
         self._database.lost_share, self._database.late_s = rng.random(), rng.choice((0, 0.5, 5.0))
-        await trio.sleep(rng.uniform(5, 40))
+        await trio.sleep(rng.uniform(*self._lengths.signals_lost))
         self._database.lost_share = self._database.late_s = 0.0
 
     async def _shift_clock(self, rng: Random) -> None:
         await trio.lowlevel.checkpoint()
         machine = self._any(rng).machine
-        machine.skew_s = rng.choice((0.0, rng.uniform(-3600, 3600)))
+        machine.skew_s = rng.choice((0.0, rng.uniform(-self._lengths.skew_s, self._lengths.skew_s)))
 
     async def _slow_network(self, rng: Random) -> None:
         self._world.network.weather.slow_share = rng.uniform(0.05, 0.4)
-        await trio.sleep(rng.uniform(2, 30))
+        await trio.sleep(rng.uniform(*self._lengths.network_slow))
         self._world.network.weather.slow_share = 0.0
 
     async def _drain(self, rng: Random) -> None:
         program = rng.choice(self._runners)
         if program.is_up and program.drain is not None:
             program.drain()
-        await trio.sleep(rng.uniform(5, 40))
+        await trio.sleep(rng.uniform(*self._lengths.draining))
         if program.process.has_ended:
             program.revive()
+
+    async def _deploy(self, rng: Random) -> None:
+        """Have all programs end in good order and start again, one after the other."""
+        for program in (*self._nodes, *self._runners):
+            if program.is_up and program.drain is not None:
+                program.drain()
+                with trio.move_on_after(PATIENCE_S):
+                    while program.is_up:
+                        await trio.sleep(1)
+                program.process.crash()
+            program.revive()
+            await trio.sleep(rng.uniform(*self._lengths.between_starts))
 
 
 KINDS: Final[Sequence[Callable[[Misfortunes, Random], Awaitable[None]]]] = (
@@ -174,4 +196,6 @@ KINDS: Final[Sequence[Callable[[Misfortunes, Random], Awaitable[None]]]] = (
     Misfortunes._shift_clock,
     Misfortunes._slow_network,
     Misfortunes._drain,
+    Misfortunes._deploy,
 )
+KINDS_BY_NAME: Final = {kind.__name__.removeprefix("_"): kind for kind in KINDS}

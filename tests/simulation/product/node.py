@@ -14,13 +14,16 @@ from prometheus_client import CollectorRegistry
 from sexton_actors.catalogue import Catalogue
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_actors.protocol.hub import FramesWritten
+from sexton_actors.retention_terms import RetentionTerms
 from sexton_actors.secrets import Secrets
 from sexton_actors.signals import hear
+from sexton_actors.terms import LOOK_EVERY_S
 from sexton_actors.tree import tree
 from sexton_actors.world import World as Actors
 from sexton_engine import open_system
 from sexton_http.app import create_app
 from sexton_http.gateway.node_questions import NodeQuestions
+from sexton_http.gateway.operations import Operation
 from sexton_http.identity.bootstrap import Installation, bootstrap
 from sexton_http.identity.context import VERSION, HttpContext, HttpSettings
 from sexton_http.identity.tokens import TokenKind, digest, mint
@@ -36,6 +39,7 @@ from sexton_storage.records.nodes import NodeRecord
 from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
+from tests.simulation.product import rare_looks
 from tests.simulation.product.database import Database, NodeStorage
 from tests.simulation.world.processes import PROCESS, Machine
 from tests.worlds.samples import PlainSealer
@@ -47,13 +51,25 @@ NAME = "sexton"
 """Under which all nodes are found."""
 
 
-ROUTES: Final = tuple(
-    operation
-    for operation in OPERATIONS
-    if operation.path.startswith(("/v1/runners", "/v1/webhooks", "/v1/fleet"))
-    or operation.path.split("{workspace_id}/")[-1].split("/")[0] in ("approvals", "credentials", "zombies")
-)
-"""Those that a simulation asks: to mount them all takes a node longer than a minute of its life does."""
+def _routes(paths: tuple[str, ...], nouns: tuple[str, ...]) -> tuple[Operation, ...]:
+    return tuple(
+        operation
+        for operation in OPERATIONS
+        if operation.path.startswith(paths)
+        or operation.path.split("{workspace_id}/")[-1].split("/")[0] in nouns
+    )
+
+
+_PATHS: Final = ("/v1/runners", "/v1/webhooks", "/v1/fleet")
+_NOUNS: Final = ("approvals", "credentials", "zombies")
+ROUTES: Final = {
+    False: _routes(_PATHS, _NOUNS),
+    True: _routes((*_PATHS, "/v1/api-keys"), (*_NOUNS, "retention")),
+}
+"""Those that a simulation asks, by whether it is at the slow pace.
+
+To mount them all takes a node longer than a minute of its life does.
+"""
 
 
 class NodeIds:
@@ -68,13 +84,15 @@ class NodeIds:
         return UUID(int=now_ms << 80 | 7 << 76 | 2 << 62 | self._rng.getrandbits(62))
 
 
-def make_world(storage: NodeStorage, machine: Machine, rng: Random) -> Actors:
+def make_world(storage: NodeStorage, machine: Machine, rng: Random, *, is_rare: bool = False) -> Actors:
     return Actors(
         storage=storage,
         secrets=Secrets(storage.credentials, PlainSealer(), storage.clock),
         catalogue=Catalogue("2026-01-01", []),
         new_id=NodeIds(machine, rng),
         new_token=lambda size: rng.randbytes(size).hex(),
+        look_every_s=rare_looks.LOOK_EVERY_S if is_rare else LOOK_EVERY_S,
+        retention=rare_looks.RETENTION if is_rare else RetentionTerms(),
     )
 
 
@@ -128,18 +146,18 @@ async def _installation(storage: NodeStorage, sealer: PlainSealer, world: Actors
             await trio.sleep(RESTART_S)
 
 
-async def run_node(database: Database, machine: Machine, seed: int) -> None:
-    """Serve until killed."""
+async def run_node(database: Database, machine: Machine, seed: int, *, is_rare: bool = False) -> None:
+    """Serve until killed, or until ``database.stops`` is told to stop."""
     rng = Random(seed)
     storage, sealer, registry, stop = database.open(machine), PlainSealer(), CollectorRegistry(), Stop()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(in_background(storage.journal.run))
-        world = make_world(storage, machine, rng)
+        world = make_world(storage, machine, rng, is_rare=is_rare)
         installation = await _installation(storage, sealer, world)
         doors = await open_doors("0.0.0.0", PORT)
         system = await stack.enter_async_context(open_system(tree(world), rng=rng))
         if (process := PROCESS.get()) is not None:
-            database.systems[process] = system
+            database.systems[process], database.stops[process] = system, stop
         storage.signals.listen(partial(hear, world, system.tell))
         storage.on_frames(lambda heads: system.tell("hub", "", FramesWritten(tuple(heads))))
         here = Here(world.new_id(), VERSION, None)
@@ -163,4 +181,6 @@ async def run_node(database: Database, machine: Machine, seed: int) -> None:
         nursery = await stack.enter_async_context(trio.open_nursery())
         nursery.start_soon(storage.inbox.run)
         nursery.start_soon(nodes.run)
-        await serve(create_app(context, operations=ROUTES), doors, stop=stop)
+        await serve(create_app(context, operations=ROUTES[is_rare]), doors, stop=stop)
+        await nodes.leave()
+        nursery.cancel_scope.cancel()

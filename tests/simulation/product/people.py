@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import httpx2
@@ -12,6 +12,7 @@ import orjson
 import trio
 
 from tests.simulation.product.node import NAME, PORT
+from tests.simulation.product.pace import DENSE, Pace
 from tests.simulation.product.requests import tell_of
 from tests.simulation.world.tale import Tale
 from tests.worlds.samples import SECRET, agent_files
@@ -22,6 +23,16 @@ CRON: Final = """
   - type: cron
     schedule: "* * * * *"
 """
+
+
+class Presented(NamedTuple):
+    """Something that expires was shown at the door; times by the database's clock, in ms."""
+
+    what: str
+    asked_ms: int
+    answered_ms: int
+    expires_ms: int
+    status: int
 
 
 @dataclass
@@ -39,6 +50,8 @@ class Promises:
     """Numbers of frames of the first agent's stream, as one who follows it was sent them."""
     strangers_saw: list[str] = field(default_factory=list)
     """What another tenant was shown of this one."""
+    presented: list[Presented] = field(default_factory=list)
+    """Keys and tokens that expire, as they were answered since the judges looked."""
     is_calm: bool = False
     """No faults any more, and no new deliveries."""
     tries: int = 0
@@ -49,12 +62,20 @@ class Caller:
     """Asks any of the nodes, and again until there is an answer that means something."""
 
     def __init__(
-        self, api_key: str, workspace_id: UUID, promises: Promises, rng: Random, tale: Tale | None = None
+        self,
+        api_key: str,
+        workspace_id: UUID,
+        promises: Promises,
+        rng: Random,
+        *,
+        tale: Tale | None = None,
+        pace: Pace = DENSE,
     ) -> None:
         self._tale = tale
+        self._agents, self.habits = pace.agents, pace.habits
         self.workspace = f"/v1/workspaces/{workspace_id}"
         self._api_key = api_key
-        self._promises = promises
+        self.promises = promises
         self.rng = rng
 
     def open(self) -> httpx2.AsyncClient:
@@ -67,27 +88,28 @@ class Caller:
         """The first answer that is not about the server's own state."""
         headers = {"authorization": f"Bearer {self._api_key}", **rest.pop("headers", {})}
         while True:
-            self._promises.tries += 1
+            self.promises.tries += 1
             try:
                 answer = await http.request(method, path, headers=headers, **rest)
                 if answer.status_code < 500 and answer.status_code not in (408, 425, 429):
                     return answer
             except httpx2.TransportError:
                 pass
-            self._promises.failures += 1
-            await trio.sleep(self.rng.uniform(0.2, 2))
+            self.promises.failures += 1
+            await trio.sleep(self.rng.uniform(*self.habits.again))
 
     async def set_up(self, http: httpx2.AsyncClient, agents: int, runners: int, admin: str) -> list[str]:
         """Install agents and enrol runners; give the runners' tokens."""
         secret = {"name": "github-hook", "data": {"webhook_secret": SECRET}}
         await self.ask(http, "POST", f"{self.workspace}/credentials", json=secret)
         for number in range(agents):
-            files = agent_files(
-                f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
-            )
+            config = (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
+            if self._agents:
+                config = self._agents[number].config()
+            files = agent_files(f"doctor-{number}", config)
             made = await self.ask(http, "POST", f"{self.workspace}/zombies", json=files)
             assert made.status_code == 201, made.text
-            self._promises.agents.append(UUID(made.json()["zombie_id"]))
+            self.promises.agents.append(UUID(made.json()["zombie_id"]))
         return [await self._enrol(http, f"runner-{number + 1}", admin) for number in range(runners)]
 
     async def _enrol(self, http: httpx2.AsyncClient, host: str, admin: str) -> str:
@@ -99,14 +121,25 @@ class Caller:
         assert enrolled.status_code == 201, enrolled.text
         return str(enrolled.json()["runner_token"])
 
-    async def send(self, name: str, mean_s: float) -> None:
+    async def keep_days(self, http: httpx2.AsyncClient, days: int) -> None:
+        """Have everything deleted that is older."""
+        kept = {f"{what}_days": days for what in ("event", "transcript", "file", "delivery")}
+        answer = await self.ask(http, "PUT", f"{self.workspace}/retention", json=kept)
+        assert answer.status_code == 200, answer.text
+
+    async def send(self, name: str) -> None:
         """Send deliveries of webhooks, each until it is taken."""
-        number = 0
+        number, mean_s = 0, self.habits.delivery_s
+        agents = [
+            agent
+            for place, agent in enumerate(self.promises.agents)
+            if not self._agents or self._agents[place].is_written_to
+        ]
         async with self.open() as http:
-            while not self._promises.is_calm:
+            while not self.promises.is_calm:
                 await trio.sleep(self.rng.uniform(0, 2 * mean_s))
                 number += 1
-                await self._deliver(http, self.rng.choice(self._promises.agents), f"{name}-{number}")
+                await self._deliver(http, self.rng.choice(agents), f"{name}-{number}")
 
     async def _deliver(self, http: httpx2.AsyncClient, agent: UUID, delivery: str) -> None:
         body = orjson.dumps({"action": "completed", "workflow_run": {"delivery": delivery}})
@@ -120,7 +153,7 @@ class Caller:
         answer = await self.ask(http, "POST", f"/v1/webhooks/{agent}/github", content=body, headers=headers)
         assert answer.status_code in (200, 202), answer.text
         event_id = UUID(answer.json()["event_id"])
-        known = self._promises.accepted.setdefault(event_id, delivery)
+        known = self.promises.accepted.setdefault(event_id, delivery)
         assert known == delivery, "two deliveries were told the same event"
 
     async def decide(self) -> None:
@@ -129,7 +162,8 @@ class Caller:
             while True:
                 # Now and then nobody is there for so long that runs park, and gates time out.
                 away = self.rng.random() < 0.15
-                await trio.sleep(self.rng.uniform(40, 110) if away else self.rng.uniform(1, 10))
+                habits = self.habits
+                await trio.sleep(self.rng.uniform(*(habits.away_from_gates if away else habits.at_gates)))
                 page = await self.ask(http, "GET", f"{self.workspace}/approvals?status=pending")
                 for gate in page.json()["items"]:
                     if self.rng.random() < 0.7:
@@ -141,41 +175,45 @@ class Caller:
         answer = await self.ask(http, "POST", path, json={})
         if answer.status_code == 200:
             outcome = answer.json()["outcome"]
-            self._promises.asked.setdefault(gate_id, "approved" if word == "approve" else "denied")
-            known = self._promises.decided.setdefault(gate_id, outcome)
+            self.promises.asked.setdefault(gate_id, "approved" if word == "approve" else "denied")
+            known = self.promises.decided.setdefault(gate_id, outcome)
             assert known == outcome, "a gate was resolved twice, and not alike"
 
     async def follow(self) -> None:
         """Follow the first agent's stream, and come back by the last number whenever it breaks off."""
-        heard = self._promises.followed
-        path = f"{self.workspace}/zombies/{self._promises.agents[0]}/events/stream"
+        heard, habits = self.promises.followed, self.habits
+        path = f"{self.workspace}/zombies/{self.promises.agents[0]}/events/stream"
         async with self.open() as http:
             while True:
                 last = str(heard[-1]) if heard else "0"
                 headers = {"authorization": f"Bearer {self._api_key}", "last-event-id": last}
                 try:
-                    async with http.stream("GET", path, headers=headers) as answer:
-                        number = 0
-                        async for line in answer.aiter_lines():
-                            # An id without an event says where the stream begins.
-                            if line.startswith("id:"):
-                                number = int(line[3:])
-                            elif line.startswith("event:"):
-                                heard.append(number)
+                    for_s = (
+                        float("inf") if habits.follow_for is None else self.rng.uniform(*habits.follow_for)
+                    )
+                    with trio.move_on_after(for_s):
+                        async with http.stream("GET", path, headers=headers) as answer:
+                            number = 0
+                            async for line in answer.aiter_lines():
+                                # An id without an event says where the stream begins.
+                                if line.startswith("id:"):
+                                    number = int(line[3:])
+                                elif line.startswith("event:"):
+                                    heard.append(number)
                 except httpx2.TransportError:
                     pass
-                await trio.sleep(self.rng.uniform(0.2, 2))
+                await trio.sleep(self.rng.uniform(*habits.follow_again))
 
     async def pry(self) -> None:
         """Ask for what is another tenant's, and note what is shown."""
         async with self.open() as http:
             while True:
-                await trio.sleep(self.rng.uniform(2, 12))
-                agent = self.rng.choice(self._promises.agents)
+                await trio.sleep(self.rng.uniform(*self.habits.pry))
+                agent = self.rng.choice(self.promises.agents)
                 own = f"{self.workspace}/zombies/{agent}"
                 path = self.rng.choice(
                     (own, f"{own}/events", f"{self.workspace}/approvals", f"{self.workspace}/zombies")
                 )
                 answer = await self.ask(http, "GET", path)
                 if answer.status_code not in (401, 403, 404):
-                    self._promises.strangers_saw.append(f"GET {path}: {answer.status_code}")
+                    self.promises.strangers_saw.append(f"GET {path}: {answer.status_code}")

@@ -1,5 +1,7 @@
 """What judges look at, and what they have seen."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -10,6 +12,7 @@ from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.leases import Lease
 from tests.simulation.product.people import Promises
 from tests.simulation.product.runs import Runs
+from tests.simulation.product.times import Times
 from tests.simulation.world.processes import Process
 
 
@@ -32,6 +35,13 @@ class Record:
     runs: Runs = field(default_factory=Runs)
     doubled: dict[UUID, int] = field(default_factory=dict)
     """Agents of which two runs are at work, and at how many looks in a row that was seen."""
+
+    late_ms: int = 0
+    """By how much servers that look rarely may be late."""
+    resting: set[UUID] = field(default_factory=set)
+    """Agents that get no lease because their budget is spent."""
+    times: Times | None = None
+    """What judges of time look at, where a life is long enough for them."""
 
     def leases_by_agent(self) -> dict[UUID, list[Lease]]:
         found: dict[UUID, list[Lease]] = {}

@@ -16,16 +16,16 @@ QUIET: Final = ("/heartbeats", "/transcripts", "/transcript", "/activity", "/cre
 """Whose success tells nobody anything."""
 
 
-def seconds(at_ms: int) -> str:
+def seconds(at_ms: int, start_s: float = START_S) -> str:
     """A time of the database's clock, as the tale counts.
 
     >>> seconds(round(START_S * 1000) + 12_345)
     '12.345 s'
     """
-    return f"{at_ms / 1000 - START_S:.3f} s"
+    return f"{at_ms / 1000 - start_s:.3f} s"
 
 
-def told(method: str, path: str, body: bytes, status: int, answer: bytes) -> str:
+def told(method: str, path: str, body: bytes, status: int, answer: bytes, *, start_s: float = START_S) -> str:
     """What was asked and what was answered; empty for what nobody asks about.
 
     >>> told("POST", "/v1/runners/me/leases", b'{"max": 2}', 200, b'{"leases": []}')
@@ -41,7 +41,7 @@ def told(method: str, path: str, body: bytes, status: int, answer: bytes) -> str
         return f"{said}; learns: {known.get('error_code') or status}"
     if path.endswith(QUIET) and not known.get("cancelled_lease_ids"):
         return ""
-    learned = ", ".join(_learned(path, known))
+    learned = ", ".join(_learned(path, known, start_s))
     if path.endswith("/me/leases") and not learned:
         return ""
     return f"{_asked(method, path, asked)}; learns: {learned or status}"
@@ -78,7 +78,7 @@ def _report(asked: Any) -> str:
     return f"reports lease {asked['lease_id']} as {asked['outcome']}, with token {asked['fencing_token']}"
 
 
-def _learned(path: str, known: Any) -> Iterator[str]:
+def _learned(path: str, known: Any, start_s: float) -> Iterator[str]:
     if path.endswith("/github"):
         again = "" if known.get("accepted") else ", which was there already"
         yield f"it is event {known['event_id']}{again}"
@@ -87,14 +87,14 @@ def _learned(path: str, known: Any) -> Iterator[str]:
         if "fencing_token" in lease:
             yield (
                 f"it has lease {lease['lease_id']} of event {lease['event']['event_id']}, token"
-                f" {lease['fencing_token']}, until {seconds(lease['lease_expires_at'])}"
+                f" {lease['fencing_token']}, until {seconds(lease['lease_expires_at'], start_s)}"
             )
         elif "lease_expires_at" in lease:
-            yield f"lease {lease['lease_id']} holds until {seconds(lease['lease_expires_at'])}"
+            yield f"lease {lease['lease_id']} holds until {seconds(lease['lease_expires_at'], start_s)}"
     for result in known.get("results") or ():
-        yield f"lease {result['lease_id']} {_result(result)}"
+        yield f"lease {result['lease_id']} {_result(result, start_s)}"
     if "lease_expires_at" in known:
-        yield f"it holds until {seconds(known['lease_expires_at'])}"
+        yield f"it holds until {seconds(known['lease_expires_at'], start_s)}"
     if known.get("cancelled_lease_ids"):
         yield f"{_listed('lease', known['cancelled_lease_ids'])} is to stop"
     if "outcome" in known:
@@ -105,9 +105,9 @@ def _learned(path: str, known: Any) -> Iterator[str]:
         yield f"{'it was kept before' if known['duplicate'] else 'it is kept'}, as {known.get('status')}"
 
 
-def _result(result: Any) -> str:
+def _result(result: Any, start_s: float) -> str:
     if "lease_expires_at" in result:
-        return f"holds until {seconds(result['lease_expires_at'])}"
+        return f"holds until {seconds(result['lease_expires_at'], start_s)}"
     if (report := result.get("report")) is not None:
         return f"was {'kept before' if report['duplicate'] else 'kept'}, as {report['status']}"
     return f"is answered with {result.get('error_code') or result.get('status')}"
@@ -141,7 +141,9 @@ def tell_of(http: httpx2.AsyncClient, tale: Tale | None, who: str) -> None:
             asked_s.pop(asked, None)
             return
         body = await answer.aread()
-        what = told(asked.method, asked.url.path, asked.content, answer.status_code, body)
+        what = told(
+            asked.method, asked.url.path, asked.content, answer.status_code, body, start_s=tale.start_s
+        )
         since = _since(tale, asked_s.pop(asked))
         if what:
             tale.tell(who, f"{what}{since}")

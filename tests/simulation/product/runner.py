@@ -174,12 +174,15 @@ class WatchedRenewer(Renewer):
 class SimulatedRunner:
     """One runner, which may be started again after its death."""
 
-    def __init__(self, world: World, machine: Machine, token: str, lost: Lost) -> None:
+    def __init__(
+        self, world: World, machine: Machine, token: str, lost: Lost, timing: Timing | None = None
+    ) -> None:
         self._world, self._machine, self._token, self._lost = world, machine, token, lost
+        self._timing = timing or Timing()
         self.current: Runner | None = None
 
     async def run(self, seed: int) -> None:
-        rng, pace = Random(seed), Timing()
+        rng, pace = Random(seed), self._timing
         url = f"http://{NAME}:{PORT}"
         sandbox = Sandbox(
             tier=Bare("/bin/false", "/bin/false"),

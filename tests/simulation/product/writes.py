@@ -12,9 +12,10 @@ from sexton_storage.writes import (
     ResolveGate,
 )
 from tests.simulation.product.requests import seconds
+from tests.simulation.world.timeline import START_S
 
 
-def describe(write: Any, answer: Any) -> str:
+def describe(write: Any, answer: Any, start_s: float = START_S) -> str:
     """One line, with the ids of what it is about; empty for what nobody asks about, as activity."""
     match write:
         case None:
@@ -24,7 +25,7 @@ def describe(write: Any, answer: Any) -> str:
         case ClaimEvent():
             what = f"looks for an event of agent {write.zombie_id} for runner {write.runner_id}"
         case RenewLease():
-            what = f"renews lease {write.lease.id} until {seconds(write.lease.expires_at)}"
+            what = f"renews lease {write.lease.id} until {seconds(write.lease.expires_at, start_s)}"
         case EndLease():
             what = f"ends lease {write.lease_id} as {write.status}, its event as {write.event.status}"
         case OpenGate():
@@ -35,13 +36,13 @@ def describe(write: Any, answer: Any) -> str:
             what = f"cancels event {write.event_id}"
         case _:
             return ""
-    return f"{what}: {_answered(answer)}"
+    return f"{what}: {_answered(answer, start_s)}"
 
 
-def _answered(answer: Any) -> str:
+def _answered(answer: Any, start_s: float) -> str:
     lease, event = getattr(answer, "lease", None), getattr(answer, "event", None)
     if lease is not None and event is not None:
-        until = seconds(lease.expires_at)
+        until = seconds(lease.expires_at, start_s)
         return f"event {event.id}, lease {lease.id}, token {lease.fencing_token}, until {until}"
     reason = getattr(answer, "reason", "")
     return f"{type(answer).__name__}{f' ({reason})' if reason else ''}"

@@ -10,7 +10,6 @@ from typing import Any
 import trio
 
 from tests.simulation.world.ground import Ground
-from tests.simulation.world.timeline import START_S
 
 PROCESS: ContextVar[Process | None] = ContextVar("PROCESS", default=None)
 """The program that a task belongs to; those that it starts inherit it."""
@@ -45,7 +44,7 @@ class Machine:
 
     def calendar_s(self) -> float:
         """Seconds since 1970 as this machine has them."""
-        return START_S + self.monotonic_s() + self.skew_s
+        return self._world.timeline.start_s + self.monotonic_s() + self.skew_s
 
     def monotonic_s(self) -> float:
         """Seconds of a clock that nobody sets."""

@@ -27,7 +27,7 @@ from tests.simulation.world.sockets import (
     SimulatedSocket,
     shut_quietly,
 )
-from tests.simulation.world.timeline import START_S, Timeline
+from tests.simulation.world.timeline import Timeline
 
 THREAD_S: Final = (0.000_05, 0.002)
 """How long work takes that a program gives to a thread; it is done at the end of that time."""
@@ -73,7 +73,7 @@ def replaced(network: Network, timeline: Timeline, rng: Random) -> Iterator[None
 def _clocks(timeline: Timeline) -> Iterator[tuple[object, str, object]]:
     def calendar_s() -> float:
         process = PROCESS.get()
-        return START_S + timeline.now if process is None else process.machine.calendar_s()
+        return timeline.start_s + timeline.now if process is None else process.machine.calendar_s()
 
     def monotonic_s() -> float:
         process = PROCESS.get()

@@ -21,7 +21,7 @@ from tests.simulation.world.replacements import replaced
 from tests.simulation.world.scheduler import SeededQueue
 from tests.simulation.world.sockets import Resolver, SocketFactory
 from tests.simulation.world.tale import Tale
-from tests.simulation.world.timeline import Timeline
+from tests.simulation.world.timeline import START_S, Timeline
 from tests.simulation.world.trace import Trace
 
 T = TypeVar("T")
@@ -45,7 +45,9 @@ class Life(Generic[T]):
 class World(Ground):
     """Time, chance, machines and the network between them."""
 
-    def __init__(self, seed: int, *, told: bool = False, kept: Kept | None = None) -> None:
+    def __init__(
+        self, seed: int, *, told: bool = False, kept: Kept | None = None, start_s: float = START_S
+    ) -> None:
         luck = Random(seed)
         self.seed = seed
         self.kept = kept or Kept()
@@ -55,7 +57,7 @@ class World(Ground):
         self.trace = Trace(kept=told)
         self.tale: Tale | None = None
         """Told where somebody is to read it."""
-        self.timeline = Timeline()
+        self.timeline = Timeline(start_s)
         self.delays = Windows(self.timeline, luck.getrandbits(64), self.kept.delays)
         self.descriptors = Kernel(self)
         self.kernel = self.descriptors
@@ -85,6 +87,14 @@ class World(Ground):
             machine = self.machines[name] = Machine(self, name, f"10.0.0.{number}")
             self.network.machines[machine.address] = machine
         return self.machines[name]
+
+    def tidy(self) -> None:
+        """Let go of what nothing needs any more; whoever lives long asks for it at times of its own.
+
+        What is left alone then ends, at a moment that is the same each time the seed is lived through.
+        """
+        self.network.forget_closed()
+        gc.collect()
 
     async def live(self, main: Callable[[World], Awaitable[T]]) -> T:
         """Run ``main`` beside the programs that it starts; they end with it."""
@@ -122,13 +132,19 @@ class World(Ground):
 
 
 def run(
-    main: Callable[[World], Awaitable[T]], *, seed: int, told: bool = False, kept: Kept | None = None
+    main: Callable[[World], Awaitable[T]],
+    *,
+    seed: int,
+    told: bool = False,
+    kept: Kept | None = None,
+    start_s: float = START_S,
 ) -> Life[T]:
     """Run ``main`` in a new world. ``told``: keep the trace, to be read. ``kept``: only these deviations.
 
-    Raises what ``main`` and its programs raise, and ``Stalled``.
+    ``start_s``: what calendars show at the beginning, in seconds since 1970. Raises what ``main`` and its
+    programs raise, and ``Stalled``.
     """
-    world = World(seed, told=told, kept=kept)
+    world = World(seed, told=told, kept=kept, start_s=start_s)
     was_collecting = gc.isenabled()
     gc.disable()  # It ends what is left alone at moments that no seed decides.
     try:

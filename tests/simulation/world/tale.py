@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from tests.simulation.world.timeline import START_S
+
 _NOTED: Final = {
     "start": "is started",
     "kill": "is killed",
@@ -33,8 +35,15 @@ class Told(NamedTuple):
 class Tale:
     """Grows by lines while a run goes on."""
 
-    def __init__(self, now: Callable[[], float], describe: Callable[[Any, Any], str] | None = None) -> None:
+    def __init__(
+        self,
+        now: Callable[[], float],
+        describe: Callable[[Any, Any], str] | None = None,
+        start_s: float = START_S,
+    ) -> None:
         self.now = now
+        self.start_s = start_s
+        """What calendars showed when ``now`` was 0."""
         self._describe = describe
         self.lines: list[Told] = []
 

@@ -7,13 +7,15 @@ from typing import Final
 import trio
 
 START_S: Final = 1_732_060_800.0
-"""What calendars show when a simulation begins: 2024-11-20 00:00 UTC."""
+"""What calendars show when a simulation begins, unless it says another time: 2024-11-20 00:00 UTC."""
 
 
 class Timeline(trio.abc.Clock):
     """The clock of the run, in seconds from 0, and what happens at which time."""
 
-    def __init__(self) -> None:
+    def __init__(self, start_s: float = START_S) -> None:
+        self.start_s = start_s
+        """What calendars show at 0, in seconds since 1970."""
         self.now = 0.0
         self._number = 0
         self._later: list[tuple[float, int, Callable[[], None]]] = []
