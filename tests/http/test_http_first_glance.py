@@ -1,6 +1,7 @@
 """Many connections come at once: who is urgent is served before those who came earlier."""
 
 from contextlib import ExitStack
+from contextvars import ContextVar
 from dataclasses import replace
 from socket import create_connection, socket
 from typing import Any
@@ -120,6 +121,24 @@ async def test_what_fails_before_it_has_a_task_is_asked_again_in_one() -> None:
 
     assert said.startswith(b"HTTP/1.1 200 OK\r\n")
     assert app.asked == ["/fails"] * 2
+
+
+async def test_what_an_answer_at_first_glance_notes_of_its_request_stays_with_no_other() -> None:
+    noted = ContextVar("noted", default="nothing")
+    before = dict[str, str]()
+
+    class Noting(Reception):
+        async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+            before[scope["path"]] = noted.get()
+            noted.set(scope["path"])
+            await super().__call__(scope, receive, send)
+
+    async with serving(Noting()) as doors:
+        for path in ("/now", "/waits", "/crowd"):
+            with ask(doors, path) as line:
+                await told(line)
+
+    assert before == {"/now": "nothing", "/waits": "nothing", "/crowd": "nothing"}
 
 
 async def test_a_connection_that_was_answered_at_first_glance_may_ask_again(tls: Tls | None) -> None:

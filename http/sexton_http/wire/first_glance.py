@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from enum import Enum
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -129,11 +130,13 @@ def answer_now(app: App, head: RequestHead, ends: Ends) -> Answer | None:
         WHOLE_BODY: lambda: b"",
         WHOLE_ANSWER: send_whole,
     }
-    # Run within the caller's step, which a task of its own would have to wait for.
+    # Run within the caller's step, which a task of its own would have to wait for. What the app notes of the
+    # request must not stay with the caller, nor with the connections that it begins later.
     running: Any = app(scope, receive, send)
+    context = copy_context()
     try:
-        running.send(None)
+        context.run(running.send, None)
     except StopIteration:
         return answers[0] if answers else None
-    running.close()
+    context.run(running.close)
     return None
