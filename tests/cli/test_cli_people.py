@@ -52,7 +52,7 @@ def test_what_waits_is_listed_shown_and_approved_and_then_it_runs(shell: Shell, 
     with shell.terminal("steer", gated, "please") as asking:
         wait_until(lambda: shell.json("approvals", "list", "--agent", gated)["items"])
         (gate,) = shell.json("approvals", "list", "--agent", gated)["items"]
-        table = shell("approvals", "list").stdout
+        table = shell("approvals").stdout
         assert gate["gate_id"] in table
         assert gated in table
 

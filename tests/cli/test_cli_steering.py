@@ -128,6 +128,19 @@ def test_it_is_said_why_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e/why"]
 
 
+def test_who_asks_why_an_event_waits_that_has_failed_is_led_to_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    says = "It waits for nothing: it ended as agent_error (agent_run)."
+    server = Server(httpx2.Response(200, json={"event_id": "e", "status": "agent_error", "says": says}))
+    monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
+    monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")
+    said = CliRunner().invoke(event.event, ["why", "e"])
+
+    assert f"why     {says}" in said.output
+    assert "answer  'sexton event show e' shows it" in said.output
+
+
 def waited(monkeypatch: pytest.MonkeyPatch, server: Server, *words: str) -> Result:
     monkeypatch.setattr(Caller, "client", lambda _: nullcontext(server.client))
     monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")

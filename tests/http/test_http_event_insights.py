@@ -104,6 +104,8 @@ async def test_an_event_by_itself_has_its_attempts_gates_and_links(world: HttpWo
     assert (attempt["outcome"], attempt["failure_label"]) == ("agent_error", "oom_kill")
     assert attempt["ended_at"] >= attempt["granted_at"]
     assert attempt["charged_nanos"] == whole["charged_nanos"]
+    says = (await _why(world, event_id))["says"]
+    assert says == "It waits for nothing: it ended as agent_error (oom_kill)."
 
     for name in ("agent", "why", "artefacts", "transcript", "charges"):
         assert (await world.get(whole["links"][name])).status_code == 200, name

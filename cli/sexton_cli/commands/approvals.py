@@ -6,6 +6,7 @@ import orjson
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
 from sexton_cli.commands.late_group import noun
+from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
 from sexton_cli.commands.words import AGENT_WORD, APPROVAL_WORD
 from sexton_cli.lookups import agent_id, first_of, walk, workspace_path
@@ -31,7 +32,7 @@ DECIDED_SHOWN = 100
 """The last decisions, of as many as there may be."""
 
 
-@noun()
+@noun("approvals", cls=ListingGroup)
 def approvals() -> None:
     """List, show, approve and deny what agents ask people for."""
 
@@ -51,7 +52,7 @@ def approvals() -> None:
 )
 @calling
 def list_(caller: Caller, *, status: str, agent: str | None, gate_kind: str | None, decided: bool) -> None:
-    """List what waits, oldest first, or what was decided last."""
+    """List what waits, oldest first, or what was decided last. The word ``list`` may be left out."""
     with caller.client() as client:
         workspace = workspace_path(caller, client)
         query = {

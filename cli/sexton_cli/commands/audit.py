@@ -13,6 +13,7 @@ import msgspec
 from sexton_cli.caller import Caller
 from sexton_cli.client import Row
 from sexton_cli.commands.late_group import noun
+from sexton_cli.commands.listing_group import ListingGroup
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import CONFIG, FAILED, PROTOCOL, USAGE, Fault
 from sexton_cli.lookups import first_of, workspace_path
@@ -51,7 +52,7 @@ class _Exported(msgspec.Struct, frozen=True):
     hash: str
 
 
-@noun()
+@noun("audit", cls=ListingGroup)
 def audit() -> None:
     """Show, export and verify the log of who changed what; for admins."""
 
@@ -78,7 +79,7 @@ def list_lines(  # noqa: PLR0913 - an option each
     here: bool,
     platform: bool,
 ) -> None:
-    """List the newest lines first."""
+    """List the newest lines first. The word ``list`` may be left out."""
     if here and platform:
         raise Fault("--here and --platform are two logs", "Give one of them.", status=USAGE)
     query = {"actor": actor, "action": action, "target": target, "since": _ms(since), "until": _ms(until)}

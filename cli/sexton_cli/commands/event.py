@@ -31,6 +31,8 @@ REASONS: Final = (
     Column("says", "WHY", elastic=True),
     Column("advice", "DO", elastic=True),
 )
+FAILURES: Final = frozenset({"agent_error", "gate_blocked", "dead_lettered"})
+"""Ends of which the event's answer says more."""
 WAIT_MS: Final = 20_000
 """How long one call waits; the server lets it be 30 s."""
 
@@ -86,6 +88,7 @@ def why(caller: Caller, *, event: str) -> None:
             "event": found.get("event_id"),
             "status": found.get("status"),
             "why": found.get("says"),
+            "answer": f"'sexton event show {event}' shows it" if found.get("status") in FAILURES else None,
             "place": found.get("place"),
             "place of its agent": found.get("place_of_agent"),
             "may start": moment(found.get("expected_start_at")),

@@ -251,13 +251,18 @@ async def _why(call: Call[Any, Any], zombie_id: UUID | None) -> EventWhy:
         zombie_id=event.zombie_id,
         status=event.status,
         waits=bool(found.reasons),
-        says=found.reasons[0].says if found.reasons else f"It waits for nothing: it is {event.status}.",
+        says=found.reasons[0].says if found.reasons else f"It waits for nothing: {_state_of(event)}.",
         reasons=[_reason(reason, event) for reason in found.reasons],
         place=found.place,
         place_of_agent=found.place_of_agent,
         expected_start_at=found.expected_start_at,
         link=_path(event),
     )
+
+
+def _state_of(event: Event) -> str:
+    label = event.failure_label
+    return f"it is {event.status}" if label is None else f"it ended as {event.status} ({label})"
 
 
 def _reason(reason: Reason, event: Event) -> ReasonItem:
