@@ -10,7 +10,7 @@ from sexton_http.bodies.ids import parse_id
 from sexton_http.ceilings import Claim, Standing, claim_of, network_of
 from sexton_http.gateway.delivery_notes import turn_away
 from sexton_http.gateway.limits import Quota, Verdict
-from sexton_http.gateway.operations import Auth, Operation
+from sexton_http.gateway.operations import Auth, Operation, Wait
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.ticket import Ticket
 from sexton_http.identity.authenticator import bearer
@@ -112,7 +112,9 @@ class Callers:
 
     async def _member(self, head: RequestHead) -> Member:
         if self._operation.cookie and b"authorization" not in head.headers:
-            who = await self._services.browsers.find(head)
+            # A stream is opened by a page, and again and again by one that nobody looks at.
+            is_use = self._operation.wait is not Wait.STREAM
+            who = await self._services.browsers.find(head, is_use=is_use)
             if who is not None:
                 return who.member
         return await self._services.authenticator.member(head)

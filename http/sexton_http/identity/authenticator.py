@@ -292,7 +292,7 @@ class Authenticator:
     async def _browser_of(self, claims: Claims) -> UUID | None:
         if claims.browser is None or claims.issuer != self._builtin:
             return None
-        if not await self._browsers.left_ms(claims.browser):
+        if not await self._browsers.note_token(claims.browser):
             raise Problem("UZ-AUTH-002", "the sign-in that this token belongs to has ended")
         return claims.browser
 

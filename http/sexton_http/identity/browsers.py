@@ -104,8 +104,8 @@ class Browsers:
 
     # --- who it is ------------------------------------------------------------------------------------------
 
-    async def find(self, head: RequestHead) -> SignedIn | None:
-        """Say whose browser it is; looking counts as use."""
+    async def find(self, head: RequestHead, *, is_use: bool = True) -> SignedIn | None:
+        """Say whose browser it is. ``is_use``: whether a person asks, and not an open page by itself."""
         session = await self._session(head)
         if session is None:
             return None
@@ -113,19 +113,23 @@ class Browsers:
         tenant = None if user is None else await self._storage.tenants.load(user.tenant_id)
         if user is None or tenant is None or not user.is_admitted:
             return None
-        await self._touch(session)
+        if is_use:
+            await self._touch(session)
         return SignedIn(session, user, tenant)
 
     async def find_again(self, head: RequestHead) -> SignedIn | None:
-        """As ``find``, for a page that is open: asks the store once in some seconds, and after a change."""
+        """As ``find``, for a page that is open: asks the store once in some seconds, and after a change.
+
+        It is no use: a browser that is left open is signed out like one that is closed.
+        """
         token = read_cookie(head, self.cookie_name)
         if token is None:
             return None
         hashed = digest(token)
         known = self._recent.get(hashed)
-        if known is not None:
-            return known if self._now() < self.terms.ends_at(known.session) else None
-        changes, who = self._recent.changes, await self.find(head)
+        if known is not None and self._now() < self.terms.ends_at(known.session):
+            return known
+        changes, who = self._recent.changes, await self.find(head, is_use=False)
         if who is not None:
             self._recent.keep(hashed, who, changes)
         return who
@@ -159,6 +163,19 @@ class Browsers:
         """How long it stays signed in if nobody uses it any more; 0 when it is over. Asking is no use."""
         session = await self._storage.sign_ins.load_session(session_id)
         return 0 if session is None else max(0, self.terms.ends_at(session) - self._now())
+
+    async def note_token(self, session_id: UUID) -> bool:
+        """A user token of this sign-in is used; whether the sign-in still stands.
+
+        A terminal shows its refresh token only when a user token has run out: what it asks in between is use
+        as well. A browser's use is what its pages are asked for.
+        """
+        session = await self._storage.sign_ins.load_session(session_id)
+        if session is None or self._now() >= self.terms.ends_at(session):
+            return False
+        if session.kind is SignInKind.TERMINAL:
+            await self._touch(session)
+        return True
 
     async def _session(self, head: RequestHead) -> BrowserSession | None:
         token = read_cookie(head, self.cookie_name)

@@ -16,6 +16,18 @@ LIFE_MS: Final = 30 * DAY_MS
 TERMINAL_IDLE_MS: Final = 30 * DAY_MS
 """How long a terminal may be unused before it is signed out."""
 TERMINAL_LIFE_MS: Final = 365 * DAY_MS
+_UNITS: Final = ((DAY_MS, "day"), (HOUR_MS, "hour"), (60_000, "minute"))
+
+
+def in_words(span_ms: int) -> str:
+    """A whole number of minutes, hours or days, in the largest of these that fits.
+
+    >>> in_words(TERMINAL_LIFE_MS), in_words(36 * HOUR_MS), in_words(60_000)
+    ('365 days', '36 hours', '1 minute')
+    """
+    unit_ms, unit = next((one for one in _UNITS if span_ms % one[0] == 0), _UNITS[-1])
+    count = span_ms // unit_ms
+    return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
 
 
 class SignInTerms(msgspec.Struct, frozen=True):

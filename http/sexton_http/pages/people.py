@@ -6,7 +6,9 @@ from typing import Final
 from sexton_actors.protocol.auth_session import Seen
 from sexton_http.answers import Answer, Headers
 from sexton_http.identity.principals import SignedIn
+from sexton_http.identity.sign_in_terms import SignInTerms, in_words
 from sexton_http.pages.layout import Safe, joined, page, safe
+from sexton_storage.records.sign_ins import SignInKind
 from sexton_storage.records.workspaces import Workspace
 
 GONE: Final = 410
@@ -92,7 +94,8 @@ def home_page(who: SignedIn, workspaces: Sequence[Workspace]) -> Answer:
 
 _DEVICE: Final = """<section id="device" data-session-id="{id}" data-public-key="{key}">
 <dl class="card"><dt>Terminal</dt><dd>{name}</dd><dt>Session</dt><dd><code>{id}</code></dd>
-<dt>Will act as</dt><dd>{subject} <span class="soft">for fifteen minutes</span></dd></dl>
+<dt>Will act as</dt><dd>{subject}</dd>
+<dt>Until</dt><dd>it signs out, is not used for {idle}, or has been signed in for {life}</dd></dl>
 <noscript><p class="bad">This page encrypts the token for the terminal, by its script.</p></noscript>
 <div id="ask" data-part tabindex="-1"><p>Did you start <code>sexton login</code> just now?
 Approve only a terminal of your own.</p>
@@ -115,7 +118,7 @@ _OVER: Final = {
 }
 
 
-def device_page(who: SignedIn, seen: Seen) -> Answer:
+def device_page(who: SignedIn, seen: Seen, terms: SignInTerms) -> Answer:
     """Asks whether the terminal may act as this person; all else is the script's."""
     session, title = seen.session, "Approve a terminal"
     if seen.status != "pending":
@@ -129,6 +132,8 @@ def device_page(who: SignedIn, seen: Seen) -> Answer:
         key=session.public_key,
         name=session.token_name or "without a name",
         subject=who.shown,
+        idle=in_words(terms.idle_of(SignInKind.TERMINAL)),
+        life=in_words(terms.life_of(SignInKind.TERMINAL)),
     )
     return page(title, body, who=who, scripts=("device.js",))
 

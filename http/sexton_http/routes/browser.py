@@ -139,7 +139,7 @@ async def show_device(call: Call[NoBody, NoQuery]) -> Answer:
         if seen.code != "UZ-AUTH-005" or not prefers_pages(call.head):
             raise Problem(seen.code, seen.detail, wait_s=seen.retry_after_s)
         return no_device_page(who)
-    return device_page(who, seen)
+    return device_page(who, seen, call.ctx.settings.sign_ins)
 
 
 @operation(
