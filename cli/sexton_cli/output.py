@@ -127,6 +127,15 @@ class Output:
         sys.stderr.flush()
 
 
+def counted(count: object, one: str, many: str) -> str:
+    """A number with its words.
+
+    >>> counted(1, "event waits", "events wait"), counted(0, "event waits", "events wait")
+    ('1 event waits', '0 events wait')
+    """
+    return f"{count} {one if count == 1 else many}"
+
+
 def lay_out(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     """The lines of a table; what is neither elastic nor spare is whole, however narrow the terminal.
 

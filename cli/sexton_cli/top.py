@@ -9,7 +9,7 @@ from rich.text import Text
 
 from sexton_cli.client import Client, Row, field, rows
 from sexton_cli.exits import printable
-from sexton_cli.output import cell, moment, span
+from sexton_cli.output import cell, counted, moment, span
 
 RUNNERS: Final = 100
 """Shown at most; the fleet's list has the rest."""
@@ -86,7 +86,9 @@ def screen(seen: Look, base_url: str, *, height: int | None = None, trouble: str
     parts += [
         _heading("queue"),
         _queue(seen, share),
-        _heading(f"leases, {len(seen.leases)} with the least time left"),
+        _heading(
+            f"leases, the {len(seen.leases)} with the least time left" if seen.leases else "leases, none"
+        ),
         _leases(seen, share),
         _heading(f"runners, {seen.runners_total}"),
         _runners(seen, share),
@@ -108,13 +110,15 @@ def _summary(seen: Look, base_url: str) -> Text:
     oldest = span(queue.get("oldest_age_ms")) or "none"
     told = (
         f"{base_url}  {moment(seen.now)}  "
-        f"{queue['depth']} events wait, the oldest for {oldest}  "
-        f"{queue.get('leases_active')} leases  {queue.get('waiting_offers')} offers"
+        f"{counted(queue['depth'], 'event waits', 'events wait')}, the oldest for {oldest}  "
+        f"{counted(queue.get('leases_active'), 'lease', 'leases')}  "
+        f"{counted(queue.get('waiting_offers'), 'offer', 'offers')}"
     )
     summary = Text(printable(told), style="bold")
     blocked, exhausted = queue.get("events_blocked") or 0, queue.get("tenants_exhausted") or 0
     if blocked or exhausted:
-        said = f"{blocked} events wait for credit, {exhausted} tenants have none"
+        said = counted(blocked, "event waits for credit", "events wait for credit")
+        said += f", {counted(exhausted, 'tenant has none', 'tenants have none')}"
         said += ": see 'sexton billing credit --help'"
         summary.append(f"\n{printable(said)}", style="bold red")
     return summary

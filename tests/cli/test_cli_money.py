@@ -77,7 +77,7 @@ def test_a_used_up_balance_is_told_everywhere_and_credit_lets_work_go_on(
     assert (told["balance_nanos"], told["is_exhausted"], told["is_unlimited"]) == (0, True, False)
     assert "UZ-BILLING-005" in said(shell("steer", "worker", "go"))
     assert re.search("^waiting for +credit$", shell("agent", "show", "worker").stdout, re.MULTILINE)
-    assert "1 events wait for credit, 1 tenants have none" in shell("top").stdout
+    assert "1 event waits for credit, 1 tenant has none" in shell("top").stdout
 
     checks = {check["name"]: check for check in orjson.loads(shell("doctor", "--json").stdout)["checks"]}
     assert checks["balance"]["state"] == "fail"

@@ -61,9 +61,9 @@ def test_a_pipe_gets_it_once_and_whole(shell: Shell, waiting: str) -> None:
 
 def test_it_lives_in_a_terminal_until_ctrl_c(server: ServerProcess, shell: Shell, waiting: str) -> None:
     with shell.terminal("top", "--interval", "0.2", COLUMNS="100", LINES="40", NO_COLOR="1") as terminal:
-        terminal.expect("1 events wait")
+        terminal.expect("1 event waits")
         terminal.expect("dispatcher")
-        terminal.expect("1 events wait")
+        terminal.expect("1 event waits")
         terminal.interrupt()
 
         assert terminal.ends() == 130

@@ -7,7 +7,7 @@ from sexton_cli.client import field
 from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.exits import UNAVAILABLE, Fault
-from sexton_cli.output import Column, span
+from sexton_cli.output import Column, counted, span
 
 LABELS: Final = (
     Column("labels", "LABELS", elastic=True),
@@ -53,4 +53,5 @@ def queue(caller: Caller) -> None:
     caller.output.listing(found, LABELS, shown)
     if not caller.output.as_json:
         depth, leases = field(found, "depth", int), field(found, "leases_active", int)
-        caller.output.note(f"{depth} events wait, {leases} leases are held.")
+        waiting = counted(depth, "event waits", "events wait")
+        caller.output.note(f"{waiting}, {counted(leases, 'lease is held', 'leases are held')}.")

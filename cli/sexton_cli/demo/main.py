@@ -64,7 +64,8 @@ def main() -> int:
         try:
             held = trio.run(demo, Path(folder), narrator)
         except* NotReady as group:
-            console.print(f"[red]The server did not come up:[/red] {group.exceptions[0]}")
+            how = group.exceptions[0]
+            console.print(f"[red]The server did not come up:[/red] {how}. Its log follows.", soft_wrap=True)
         except* trio.TooSlowError:
             console.print("[red]The demo did not finish in time; its logs follow.[/red]")
             narrator.summary()
@@ -76,4 +77,4 @@ def main() -> int:
 def _show_logs(folder: Path, console: Console) -> None:
     for log in sorted(folder.glob("*.log")):
         console.print(f"--- {log.name}", style="dim")
-        console.print(log.read_text(errors="replace")[-LOG_CHARS:], markup=False, style="dim")
+        console.print(log.read_text(errors="replace")[-LOG_CHARS:], markup=False, style="dim", soft_wrap=True)
