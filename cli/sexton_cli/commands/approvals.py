@@ -117,7 +117,7 @@ def show(caller: Caller, *, approval: str) -> None:
             "reach": gate.get("blast_radius") or None,
             "evidence": orjson.dumps(rest).decode() if rest else None,
             "asked": moment(gate.get("requested_at")),
-            "denied by itself": moment(gate.get("timeout_at")) if gate.get("status") == "pending" else None,
+            "times out": moment(gate.get("timeout_at")) if gate.get("status") == "pending" else None,
             "resolved": moment(gate.get("updated_at")),
             "by": gate.get("resolved_by"),
             "reason": gate.get("detail") or None,

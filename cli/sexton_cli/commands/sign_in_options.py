@@ -27,7 +27,7 @@ SIGN_IN_OPTIONS: Final[tuple[Option, ...]] = (
         "--hsts-subdomains",
         is_flag=True,
         envvar="SEXTON_HSTS_SUBDOMAINS",
-        help="Tell browsers to reach all hosts below the server's name over TLS only, too.",
+        help="Have browsers reach the server's subdomains over TLS only, too (HSTS includeSubDomains).",
     ),
 )
 

@@ -14,7 +14,7 @@ SMALL_BYTES: Final = 16 * 1024
 ROOM_S: Final = 1.0
 """How long an answer waits for its room before it is refused."""
 WAIT_S: Final = 1
-"""When whoever was refused may come again."""
+"""Seconds after which a caller that was refused may try again."""
 STRANGERS: Final = "strangers"
 
 
@@ -115,7 +115,7 @@ class ByteBudget:
     def _admit(self) -> None:
         """First come, first served, but for those whose own share is used up: they wait for themselves.
 
-        Nor does anybody who waits for the whole hold up those above him, for whom some of it is kept.
+        Whoever waits for room in the whole holds up no caller of a higher standing: some is kept for them.
         """
         left: deque[_Waiter] = deque()
         held_up: Standing | None = None

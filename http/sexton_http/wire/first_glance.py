@@ -15,7 +15,7 @@ from sexton_http.wire.transport import Ends
 from sexton_http.wire.whole_request import whole_request
 
 GLANCE_BYTES: Final = 2048
-"""Whoever sends more at first is nobody who asks after health."""
+"""A request for health is smaller than this."""
 
 
 class Urgency(Enum):

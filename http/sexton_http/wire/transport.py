@@ -55,7 +55,7 @@ class Transport(Protocol):
         """Wait until the rest is sent. Cut short it leaves a torn stream, fit only to be closed.
 
         Raises OSError, trio.BrokenResourceError, trio.ClosedResourceError, and trio.TooSlowError when the
-        client has taken nothing for ``WRITE_S``.
+        client has taken less than ``PART_BYTES`` in ``WRITE_S``.
         """
         ...
 
