@@ -2,7 +2,6 @@
 
 import os
 import platform
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -11,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
+from sexton_actors.label_history import Labels, most_wanted
 from sexton_actors.world import World
 from sexton_storage.records.blobs import ToMove
 from sexton_storage.records.fleet import Census, LabelDemand
@@ -19,8 +19,6 @@ from sexton_storage.statistics import JournalStatistics, SignalStatistics, Stora
 
 STALE_MS: Final = 60_000
 """A census older than this is shown no more: what is missing alerts, and what is old would lie."""
-MOST_LABELS: Final = 20
-"""Sets of labels that have numbers of their own."""
 ANY_RUNNER: Final = "(any)"
 OTHER_LABELS: Final = "(other)"
 
@@ -229,17 +227,16 @@ def _census(census: Census, now: int) -> Iterator[Metric]:
 
 
 def _demand(demand: Sequence[LabelDemand]) -> Iterator[Metric]:
-    """What waits, by label: of more sets than ``MOST_LABELS`` those that want most, and the others in one."""
-    events: defaultdict[tuple[str, ...], float] = defaultdict(float)
-    slots: defaultdict[tuple[str, ...], float] = defaultdict(float)
-    most = sorted(demand, key=lambda one: (one.required_tags is None, -one.slots, -one.events))[:MOST_LABELS]
-    for one in demand:
-        known = one.required_tags is not None and one in most
-        key = (",".join(one.required_tags or ()) or ANY_RUNNER if known else OTHER_LABELS,)
-        events[key] += one.events
-        slots[key] += one.slots
+    """What waits, by label, and the sets that have no numbers of their own in one."""
+    shown = {_labels(labels): one for labels, one in most_wanted(demand).items()}
+    events: Values = {(labels,): one.events for labels, one in shown.items()}
+    slots: Values = {(labels,): one.slots for labels, one in shown.items()}
     yield _gauge("label_events_queued", "Events that wait, by the labels that they need", events, "labels")
     yield _gauge("label_slots_wanted", "Slots that agents use or would use", slots, "labels")
+
+
+def _labels(labels: Labels) -> str:
+    return OTHER_LABELS if labels is None else ",".join(labels) or ANY_RUNNER
 
 
 def _age_s(since: int | None, now: int) -> float:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from sexton_actors.backlog import AGE, AGENT, WORKSPACE
+from sexton_actors.label_history import LabelHistory
 from sexton_actors.memory_rounds import MemoryState
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.blobs import ToMove
@@ -114,7 +115,7 @@ class Meters:
         self.charged_nanos = 0
         self.heard: dict[UUID, int] = {}
         """When runners renewed or reported here last (Unix ms), as long as nobody has written it down."""
-        self.memory = MemoryState()
+        self.memory, self.label_history = MemoryState(), LabelHistory()
         self.indexed, self.index_behind_s = 0, 0.0
         """Events whose words this node wrote to the index, and how far that was behind at the last look."""
         self.file_bytes_kept = 0

@@ -108,7 +108,12 @@ async def test_the_census_says_what_each_set_of_labels_wants_of_the_fleet(world:
     stopped = await world.agent(required_tags=("eu", "gpu"), status=ZombieStatus.STOPPED)
     resting = await world.agent(required_tags=())
     unheard = [await world.agent(required_tags=(tag,)) for tag in ("tpu", "x1", "x2")]
-    for agent in (ready, ready, busy, busy, stopped, *unheard):
+    # Those that came first are of agents that may not run, or have been leased: they are no one's wait.
+    await world.append(busy, created_at=world.now - 90_000)
+    await world.append(stopped, created_at=world.now - 80_000)
+    oldest = await world.append(ready, created_at=world.now - 60_000)
+    other = await world.append(unheard[0], created_at=world.now - 50_000)
+    for agent in (ready, busy, *unheard[1:]):
         await world.append(agent)
     await world.append(resting)
     back = EventEnd(EventStatus.RECEIVED, give_attempt_back=True, retry_at=world.now + HOUR_MS)
@@ -116,8 +121,13 @@ async def test_the_census_says_what_each_set_of_labels_wants_of_the_fleet(world:
     await world.claim(busy)
 
     demand = (await world.storage.fleet.census()).demand
+    first, *others = demand
 
-    assert demand == (LabelDemand((), 1, 0), LabelDemand(("eu", "gpu"), 4, 2), LabelDemand(None, 3, 3))
+    assert (first.required_tags, first.events, first.slots) == ((), 1, 0)
+    assert others == [
+        LabelDemand(("eu", "gpu"), 4, 2, oldest.created_at),
+        LabelDemand(None, 3, 3, other.created_at),
+    ]
 
 
 async def test_events_that_wait_are_counted_by_what_they_need_of_a_runner(world: StorageWorld) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sexton_actors.periodic.census import Count
 from sexton_http.bodies.shapes import MAX_NUMBER
 from tests.worlds.event_stream import Listener, listening, retry_ms
 from tests.worlds.http import HttpWorld
@@ -81,6 +82,21 @@ async def test_it_is_told_why_an_event_waits_until_it_runs(world: HttpWorld) -> 
     assert (await _why(world, first))["says"] == "It waits for nothing: it is processed."
 
 
+async def test_the_fleets_queue_tells_how_long_events_have_waited_in_the_last_hour_by_label(
+    world: HttpWorld,
+) -> None:
+    await world.enrol("able", labels=["gpu"])
+    await steer(world, await world.install("sees", tags="gpu"))
+    await steer(world, await world.install("gazes", tags="telescope"))
+    world.pass_ms(90_000)
+    await world.system.ask("census", "", Count())
+    hours = (await world.get("/v1/fleet/queue", world.admin_token())).json()["last_hour"]
+
+    assert [hour["required_tags"] for hour in hours] in ([["gpu"], None], [None, ["gpu"]])
+    assert all(90_000 <= hour["ages_ms"][-1] < 150_000 for hour in hours)
+    assert all(len(hour["ages_ms"]) == 60 and set(hour["ages_ms"][:50]) == {None} for hour in hours)
+
+
 async def test_an_event_by_itself_has_its_attempts_gates_and_links(world: HttpWorld) -> None:
     zombie, token, lease = await world.working()
     event_id = lease["event"]["event_id"]
@@ -101,10 +117,10 @@ async def test_an_event_by_itself_has_its_attempts_gates_and_links(world: HttpWo
     )
     whole = (await world.get(f"{world.ws}/zombies/{zombie['zombie_id']}/events/{event_id}")).json()
     [attempt] = whole["leases"]
+    says = (await _why(world, event_id))["says"]
     assert (attempt["outcome"], attempt["failure_label"]) == ("agent_error", "oom_kill")
     assert attempt["ended_at"] >= attempt["granted_at"]
     assert attempt["charged_nanos"] == whole["charged_nanos"]
-    says = (await _why(world, event_id))["says"]
     assert says == "It waits for nothing: it ended as agent_error (oom_kill)."
 
     for name in ("agent", "why", "artefacts", "transcript", "charges"):

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from sexton_actors.catalogue import Catalogue
+from sexton_actors.periodic.census import Count
 from sexton_actors.periodic.delivery_rounds import WriteDeliveries
 from sexton_actors.periodic.failure_rounds import Sort
 from sexton_engine import Message
@@ -204,7 +205,11 @@ async def test_a_platform_admin_sees_what_crashed_and_what_is_stuck_and_mends_it
     made = await world.post("/v1/runners", body, token)
     assert made.status_code == 201, command
 
+    await world.system.ask("census", "", Count())
     await screen.open(f"{here}/fleet")
+    ages = await screen.text("#ages")
+    assert "gpu" in ages
+
     await check_console_page(screen, "fleet")
     await screen.press("Cordon")
     await screen.sees("cordoned")

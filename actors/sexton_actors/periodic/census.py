@@ -34,6 +34,7 @@ class CensusTaker(RoundsActor):
         _, self._world.meters.file_bytes_kept = await self._world.storage.blobs.held()
         if self._world.objects is not None:
             self._world.meters.files_to_move = await self._world.storage.blobs.to_move()
-        self._world.meters.census = await self._world.storage.fleet.census()
+        self._world.meters.census = census = await self._world.storage.fleet.census()
+        self._world.meters.label_history.note(census)
         self._world.backlog.begin_census()
         self._world.backlog.end_census(await self._world.storage.events.backlog())

@@ -4579,6 +4579,11 @@ export interface components {
             secrets: number;
             version: number;
         };
+        /** @description How long events that need these labels of a runner have waited in the last hour. */
+        LabelHour: {
+            ages_ms: (number | null)[];
+            required_tags: string[] | null;
+        };
         /** @description Events that wait for a runner, of the agents that need the same labels of one. */
         LabelQueue: {
             ages_ms: number[];
@@ -5419,6 +5424,7 @@ export interface components {
             by_tags: components["schemas"]["TagDepth"][];
             depth: number;
             events_blocked: number;
+            last_hour: components["schemas"]["LabelHour"][];
             leases_active: number;
             least_slack_ms: number | null;
             oldest_age_ms: number | null;

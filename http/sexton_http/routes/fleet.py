@@ -1,14 +1,11 @@
 """The fleet, for platform admins: who runs, what waits, how the engine is."""
 
-from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
 
-from sexton_actors.dispatcher.index import Tags, admits
-from sexton_actors.protocol.dispatcher import ViewQueue
 from sexton_actors.protocol.runner import SetAdminState
 from sexton_actors.refusal import Refusal
 from sexton_engine import TreeNode
@@ -19,11 +16,9 @@ from sexton_http.gateway.audit_entries import ask
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.operations import Auth, Creates, NoBody, NoQuery, operation
 from sexton_http.identity.tokens import TokenKind, digest, mint
-from sexton_http.routes.queue import LeaseSlack, slack_of
-from sexton_http.routes.shared.runner_needs import RUNNERS_A_LOOK, UNSANDBOXED
-from sexton_storage.records.fleet import HistoryItem, HistoryKind, LiveLease, Liveness, Waiting
+from sexton_storage.records.fleet import HistoryItem, HistoryKind, LiveLease, Liveness
 from sexton_storage.records.runners import AdminState, EnrolmentToken, Runner
-from sexton_storage.scopes import Scope, ScopeKind, is_within, scope_of
+from sexton_storage.scopes import Scope, ScopeKind, scope_of
 from sexton_storage.stores import Storage
 from sexton_storage.terms import ONLINE_MS
 
@@ -154,44 +149,6 @@ class RunnerPatch(Body):
     admin_state: AdminWish
 
 
-class TagDepth(Shape):
-    required_tags: tuple[str, ...]
-    agents: int
-    """That are ready on this node."""
-    events: int
-    oldest_age_ms: int | None
-    """The age of the oldest of them whose agent may run."""
-
-
-class Unsatisfiable(Shape):
-    required_tags: tuple[str, ...]
-    events: int
-    """That no active runner of the fleet may have, by its labels or its sandbox."""
-    ready_agents: int
-    """With these tags, on this node."""
-
-
-class QueueState(Shape):
-    depth: int
-    """Events that wait for a runner, those behind a live lease and of stopped agents included."""
-    oldest_age_ms: int | None
-    """The age of the oldest of them whose agent may run."""
-    ready_agents: int
-    """Agents that could be leased from this node now."""
-    by_tags: list[TagDepth]
-    leases_active: int
-    unsatisfiable: list[Unsatisfiable]
-    waiting_offers: int
-    events_blocked: int
-    """That wait for their tenant's credit, beside the depth."""
-    tenants_exhausted: int
-    """The number of tenants whose balance is used up."""
-    least_slack_ms: int | None
-    """What the live lease has left that has the least; below 0 it is about to be taken back."""
-    slack: list[LeaseSlack]
-    """Live leases by time left, the least first; any 10,000 of more than that."""
-
-
 class SupervisorState(Shape):
     tree: TreeNode
     """Nodes with their restarts, mailbox depth and age."""
@@ -288,43 +245,6 @@ async def list_live_leases(call: Call[NoBody, LeaseQuery]) -> LeaseList:
     return LeaseList([_view_lease(row, hosts.get(row.runner_id, ""), now) for row in rows], now)
 
 
-@operation("GET", "/v1/fleet/queue", tag=TAG, auth=Auth.PLATFORM)
-async def view_queue(call: Call[NoBody, NoQuery]) -> QueueState:
-    """Show what waits for a runner; of more than 100,000 events the oldest count."""
-    world = call.ctx.world
-    view = await call.ctx.system.ask("dispatcher", "", ViewQueue())
-    runners, _ = await world.storage.runners.list(page=1, page_size=RUNNERS_A_LOOK, sort="-created_at")
-    usable = [runner for runner in runners if runner.admin_state is AdminState.ACTIVE]
-    live = await world.storage.leases.count_live_by_runner([runner.id for runner in runners])
-    fleet, now = world.storage.fleet, world.now_ms()
-    waiting, census = await fleet.waiting(), await fleet.census()
-    _, least_slack_ms, slack = slack_of(await fleet.slack())
-    by_tags, stuck, ages, ready = Counter[Tags](), Counter[Tags](), dict[Tags, int](), view.by_tags
-    for found in waiting:
-        # As the dispatcher has them, whatever order an agent's file names them in.
-        group = msgspec.structs.replace(found, required_tags=tuple(sorted(found.required_tags)))
-        by_tags[group.required_tags] += group.events
-        if group.oldest_event_at is not None:
-            ages[group.required_tags] = max(now - group.oldest_event_at, ages.get(group.required_tags, 0))
-        if not any(_serves(runner, group) for runner in usable):
-            stuck[group.required_tags] += group.events
-    return QueueState(
-        depth=by_tags.total(),
-        oldest_age_ms=max(ages.values(), default=None),
-        ready_agents=view.ready_agents,
-        by_tags=[
-            TagDepth(tags, ready.get(tags, 0), by_tags[tags], ages.get(tags)) for tags in {**ready, **by_tags}
-        ],
-        leases_active=sum(live.values()),
-        unsatisfiable=[Unsatisfiable(tags, number, ready.get(tags, 0)) for tags, number in stuck.items()],
-        waiting_offers=view.waiting_offers,
-        events_blocked=census.blocked,
-        tenants_exhausted=census.exhausted,
-        least_slack_ms=least_slack_ms,
-        slack=slack,
-    )
-
-
 @operation("GET", "/v1/fleet/supervisor", tag=TAG, auth=Auth.PLATFORM)
 async def view_supervisor(call: Call[NoBody, NoQuery]) -> SupervisorState:
     """Show the live supervision tree."""
@@ -347,13 +267,6 @@ async def _scope(body: NewEnrolment, storage: Storage) -> Scope:
             facts={"pointer": "/tenant_id"},
         )
     return Scope(workspace.tenant_id, workspace.id)
-
-
-def _serves(runner: Runner, group: Waiting) -> bool:
-    need = group.required_tags, group.allows_unsandboxed
-    if not is_within(scope_of(runner), group.tenant_id, group.workspace_id):
-        return False
-    return admits(runner.abilities, need, unsandboxed=runner.sandbox_tier == UNSANDBOXED)
 
 
 def _view_item(item: HistoryItem) -> RunnerEvent:

@@ -123,15 +123,23 @@ class MemoryFleet(MemoryStore):
         running = {lease.zombie_id for lease in _live(tables)}
         due = [event for event in received if event.retry_at is None or event.retry_at <= now]
         ready = {event.zombie_id for event in due if any(self._may_run([event]))}
+        oldest: dict[UUID, int] = {}
+        for event in received:
+            if any(self._may_run([event])):
+                oldest.setdefault(event.zombie_id, event.created_at)
         of_labels: dict[tuple[str, ...] | None, list[int]] = defaultdict(lambda: [0, 0])
+        oldest_of: dict[tuple[str, ...] | None, int] = {}
         for zombie_id in events.keys() | running:
             tags = tuple(sorted(set(tables.zombies[zombie_id].required_tags)))
-            counts = of_labels[tags if known.issuperset(tags) else None]
+            wanted = tags if known.issuperset(tags) else None
+            counts = of_labels[wanted]
             counts[0] += events[zombie_id]
             counts[1] += zombie_id in running or zombie_id in ready
+            if zombie_id in oldest:
+                oldest_of[wanted] = min(oldest[zombie_id], oldest_of.get(wanted, oldest[zombie_id]))
         ordered = sorted(of_labels.items(), key=lambda one: (one[0] is None, one[0] or ()))
         for wanted, (waiting, slots) in ordered:
-            yield LabelDemand(wanted, waiting, slots)
+            yield LabelDemand(wanted, waiting, slots, oldest_of.get(wanted))
 
 
 def slack_of(leases: Sequence[Lease], now: int) -> list[SlackBand]:

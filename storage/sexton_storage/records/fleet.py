@@ -74,6 +74,8 @@ class LabelDemand(msgspec.Struct, frozen=True, gc=False):
     """Those that wait, among the ``DEMAND_CAP`` oldest of all."""
     slots: int
     """Agents that hold a lease, and agents that would if a runner had room."""
+    oldest_at: int | None = None
+    """When the oldest of the events came whose agent may run, in Unix ms."""
 
 
 class Census(msgspec.Struct, frozen=True):

@@ -222,6 +222,7 @@ __all__ = [
     "KeyPage",
     "KeySet",
     "KeyUse",
+    "LabelHour",
     "LabelQueue",
     "LeaseEvent",
     "LeaseFile",
@@ -2484,6 +2485,13 @@ class KeyUse(Model, frozen=True, kw_only=True):
     seals: bool
 
 
+class LabelHour(Model, frozen=True, kw_only=True):
+    """How long events that need these labels of a runner have waited in the last hour."""
+
+    required_tags: list[str] | None
+    ages_ms: list[int | None]
+
+
 class LabelQueue(Model, frozen=True, kw_only=True):
     """Events that wait for a runner, of the agents that need the same labels of one."""
 
@@ -2937,6 +2945,7 @@ class QueueState(Model, frozen=True, kw_only=True):
     oldest_age_ms: int | None
     ready_agents: int
     by_tags: list[TagDepth]
+    last_hour: list[LabelHour]
     leases_active: int
     unsatisfiable: list[Unsatisfiable]
     waiting_offers: int

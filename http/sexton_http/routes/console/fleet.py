@@ -31,16 +31,14 @@ from sexton_http.routes.fleet import (
     LeaseList,
     LeaseQuery,
     NewEnrolment,
-    QueueState,
     RunnerPatch,
     RunnerQuery,
-    TagDepth,
     change_runner,
     list_live_leases,
     list_runners,
     mint_enrolment_token,
-    view_queue,
 )
+from sexton_http.routes.fleet_queue import QueueState, TagDepth, view_queue
 from sexton_http.routes.shared.told_acts import act_told
 
 HERE: Final = "fleet"

@@ -88,21 +88,22 @@ WITH known AS (
      WHERE r.admin_state <> 'revoked'),
 wanted AS (
     SELECT z.required_tags AS tags, e.events,
-           (h.status = 'active' AND NOT w.paused AND h.live_lease_id IS NULL AND e.may_start)::int AS slots
-      FROM (SELECT zombie_id, workspace_id, count(*) AS events,
+           (h.status = 'active' AND NOT w.paused AND h.live_lease_id IS NULL AND e.may_start)::int AS slots,
+           CASE WHEN h.status = 'active' AND NOT w.paused THEN e.oldest_at END AS oldest_at
+      FROM (SELECT zombie_id, workspace_id, count(*) AS events, min(created_at) AS oldest_at,
                    bool_or(retry_at IS NULL OR retry_at <= sexton_now_ms()) AS may_start
-              FROM (SELECT zombie_id, workspace_id, retry_at FROM waiting_events
+              FROM (SELECT zombie_id, workspace_id, created_at, retry_at FROM waiting_events
                      ORDER BY created_at LIMIT $1) o
              GROUP BY zombie_id, workspace_id) e
      CROSS JOIN LATERAL (SELECT required_tags FROM zombies WHERE id = e.zombie_id OFFSET 0) z
       JOIN agent_heads h ON h.zombie_id = e.zombie_id
       JOIN workspaces w ON w.id = e.workspace_id
      UNION ALL
-    SELECT z.required_tags, 0, 1
+    SELECT z.required_tags, 0, 1, NULL
       FROM (SELECT zombie_id FROM live_leases LIMIT $1) l
      CROSS JOIN LATERAL (SELECT required_tags FROM zombies WHERE id = l.zombie_id OFFSET 0) z)
 SELECT CASE WHEN tags <@ abilities THEN ARRAY(SELECT DISTINCT unnest(tags) ORDER BY 1) END,
-       sum(events)::bigint, sum(slots)::bigint
+       sum(events)::bigint, sum(slots)::bigint, min(oldest_at)
   FROM wanted, known GROUP BY 1 ORDER BY 1 NULLS LAST
 """
 _RUNNERS = """
@@ -151,8 +152,7 @@ class PostgresFleet(PostgresStore):
             at, queued, oldest, leases, gates, gate_at, blocked, exhausted, cron_at = row
             runners = tuple(RunnerGroup(Liveness(g[0]), AdminState(g[1]), g[2], g[3]) for g in groups)
             wanted = tuple(
-                LabelDemand(None if tags is None else tuple(tags), events, slots)
-                for tags, events, slots in demand
+                LabelDemand(None if tags is None else tuple(tags), *counts) for tags, *counts in demand
             )
             return Census(
                 at,
