@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_engine import ActorSystem
+from sexton_runner.lease import Usage
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.gates import GateStatus
 from tests.simulation.drill.faults import fault_named
@@ -24,7 +25,7 @@ from tests.simulation.product.judges import HEALED, JUDGES
 from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
 from tests.simulation.product.record import Broken, Judge, Record, hold
-from tests.simulation.product.runs import Runs
+from tests.simulation.product.runs import Handed, Runs
 from tests.simulation.world.processes import State
 from tests.simulation.world.run import Life
 from tests.thorough import amount
@@ -82,6 +83,13 @@ def test_no_seed_breaks_a_promise(seed: int) -> None:
 
 def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
     assert found(fault_named("token-stays"), SMALL, seeds=1) == (0, "fencing_grows")
+
+
+def test_answers_meet_runs_that_park() -> None:
+    noticed = found(fault_named("wake-lost-parking"), lasting(5), seeds=4)
+
+    assert noticed is not None
+    assert noticed[1] == "nothing_forgotten"
 
 
 # --- judges -------------------------------------------------------------------------------------------------
@@ -183,6 +191,31 @@ def _a_false_death(record: Record) -> None:
     record.runs.told_lost.append((next(iter(record.tables.leases)), "UZ-RUN-011", 0))
 
 
+def _more_than_used(record: Record) -> None:
+    lease = next(lease for lease in record.tables.leases.values() if lease.input_tokens)
+    record.runs.used[lease.id] = Usage(lambda: 0.0, input_tokens=lease.input_tokens - 1)
+
+
+def _others_instructions(record: Record) -> None:
+    lease = next(iter(record.tables.leases.values()))
+    host = record.tables.runners[lease.runner_id].host_id
+    record.runs.handed.append(Handed(lease.id, host, "You are somebody else."))
+
+
+def _anothers_lease(record: Record) -> None:
+    lease = next(iter(record.tables.leases.values()))
+    name = record.tables.zombies[lease.zombie_id].name
+    record.runs.handed.append(Handed(lease.id, "runner-9", f"You are {name}."))
+
+
+def _a_lost_firing(record: Record) -> None:
+    record.tables.events = {
+        event_id: event
+        for event_id, event in record.tables.events.items()
+        if event.event_type != "cron" or event.created_at < record.tables.now() - 90_000
+    }
+
+
 class _Server:
     """Statistics of a server that is in trouble."""
 
@@ -223,18 +256,21 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges_of_books.every_cent_once: _a_lost_cent,
     judges_of_books.books_agree: _a_lost_bill,
     judges_of_books.nothing_metered_twice: _a_minute_twice,
+    judges_of_books.tokens_as_used: _more_than_used,
     judges.one_gate_an_action: _a_gate_twice,
     judges.a_term_is_short: _a_lease_of_hours,
     judges.tenants_apart: _a_stranger_sees,
     judges.followed_without_gap: _a_frame_skipped,
     judges_of_programs.one_run_at_a_time: _two_runs,
     judges_of_programs.no_false_death: _a_false_death,
+    judges_of_programs.handed_its_own: _others_instructions,
     judges_of_programs.no_actor_crashes: _a_crash,
     judges_of_programs.nothing_piles_up: _a_full_mailbox,
     judges.gate_once: _another_decision,
     judges.stream_without_gap: _a_lost_frame,
     judges.nothing_overdue: _a_dead_lease,
     judges.nothing_forgotten: _nobody_comes,
+    judges.fires_in_time: _a_lost_firing,
 }
 
 
@@ -258,7 +294,7 @@ def _copy_of(record: Record) -> Record:
 
 def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
     assert set(PLANTED) == {*JUDGES, *HEALED, *OF_NODES}
-    for judge, plant in PLANTED.items():
+    for judge, plant in (*PLANTED.items(), (judges_of_programs.handed_its_own, _anothers_lease)):
         record = _copy_of(life.value.record)
 
         hold(record, judge)

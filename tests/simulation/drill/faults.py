@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.simulation.drill import faults_of_actors, faults_of_rows, faults_of_runners, faults_of_time
+from tests.simulation.drill import (
+    faults_of_actors,
+    faults_of_rows,
+    faults_of_runners,
+    faults_of_servers,
+    faults_of_time,
+)
 from tests.simulation.drill.planting import Fault
 
 FAULTS: Final[tuple[Fault, ...]] = (
     *faults_of_rows.FAULTS,
     *faults_of_actors.FAULTS,
     *faults_of_runners.FAULTS,
+    *faults_of_servers.FAULTS,
 )
 
 

@@ -18,14 +18,6 @@ def _nothing(_: Any) -> Any:
     return lambda *_, **__: None
 
 
-async def _later(*_: Any, **__: Any) -> None:
-    """Does nothing."""
-
-
-def _nothing_later(_: Any) -> Any:
-    return _later
-
-
 def _no_frames(end_lease: Any) -> Any:
     return lambda *given: replace(end_lease(*given), frames=())
 
@@ -91,13 +83,6 @@ def _repeats_one(news: Any) -> Any:
         if told is not None and told.frames:
             return News(told.head, (told.frames[0], *told.frames))
         return told
-
-    return changed
-
-
-def _all_are_let_in(_: Any) -> Any:
-    async def changed(*given: Any, **_more: Any) -> Any:
-        del given
 
     return changed
 

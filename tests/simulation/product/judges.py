@@ -6,13 +6,26 @@ from itertools import pairwise
 from typing import Final
 from uuid import UUID
 
+import orjson
+
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_storage.records.gates import GateStatus
-from tests.simulation.product.judges_of_books import books_agree, every_cent_once, nothing_metered_twice
-from tests.simulation.product.judges_of_programs import no_false_death, one_run_at_a_time
+from tests.simulation.product.judges_of_books import (
+    books_agree,
+    every_cent_once,
+    nothing_metered_twice,
+    tokens_as_used,
+)
+from tests.simulation.product.judges_of_programs import (
+    handed_its_own,
+    no_false_death,
+    one_run_at_a_time,
+)
 from tests.simulation.product.record import Judge, Record
 
 TERM_AND_A_SECOND_MS: Final = 31_000
+MINUTE_MS: Final = 60_000
+FIRING_MS: Final = 20_000
 LOOK_MS: Final = 2_000
 """Each node looks once a second for what is over; the judges do as well."""
 
@@ -174,10 +187,12 @@ JUDGES: Final[Sequence[Judge]] = (
     stream_without_gap,
     books_agree,
     nothing_metered_twice,
+    tokens_as_used,
     tenants_apart,
     followed_without_gap,
     one_run_at_a_time,
     no_false_death,
+    handed_its_own,
 )
 
 
@@ -210,5 +225,19 @@ def nothing_forgotten(record: Record) -> Iterator[str]:
             yield f"agent {agent} has {len(waiting)} events, and no lease since {record.idle_since[agent]}"
 
 
-HEALED: Final[Sequence[Judge]] = (nothing_overdue, nothing_forgotten)
+def fires_in_time(record: Record) -> Iterator[str]:
+    """Once faults have healed, a schedule of each minute has woken its agent within 20 seconds."""
+    tables = record.tables
+    minute = (tables.now() - FIRING_MS) // MINUTE_MS * MINUTE_MS
+    for agent, schedule, _ in tables.crons:
+        times = [
+            orjson.loads(event.request_json)["scheduled_at"]
+            for event in tables.events.values()
+            if event.zombie_id == agent and event.event_type == "cron"
+        ]
+        if minute not in times:
+            yield f"agent {agent} was not woken at {minute} by {schedule}"
+
+
+HEALED: Final[Sequence[Judge]] = (nothing_overdue, nothing_forgotten, fires_in_time)
 """Those that ask whether all goes on; a while after the last fault."""

@@ -64,3 +64,15 @@ def nothing_metered_twice(record: Record) -> Iterator[str]:
         read = sum(row.d_input_tokens for row in rows)
         if read != lease.input_tokens:
             yield f"lease {lease.id} has {lease.input_tokens} input tokens, and {read} were metered"
+
+
+def tokens_as_used(record: Record) -> Iterator[str]:
+    """No lease is metered for more tokens than its run has used."""
+    for lease_id, usage in record.runs.used.items():
+        lease = record.tables.leases.get(lease_id)
+        if lease is None:
+            continue
+        metered = lease.input_tokens + lease.output_tokens
+        used = usage.input_tokens + usage.output_tokens
+        if metered > used:
+            yield f"lease {lease_id} has used {used} tokens, and {metered} were metered"

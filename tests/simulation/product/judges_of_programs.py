@@ -65,6 +65,19 @@ def one_run_at_a_time(record: Record) -> Iterator[str]:
             yield f"agent {agent} has had {at_work[agent]} for {looks} seconds"
 
 
+def handed_its_own(record: Record) -> Iterator[str]:
+    """A runner is given leases that are its own, and each run the instructions of its own agent."""
+    tables = record.tables
+    for lease_id, host, instructions in record.runs.handed:
+        lease = tables.leases[lease_id]
+        holder, agent = tables.runners[lease.runner_id].host_id, tables.zombies[lease.zombie_id].name
+        if holder != host:
+            yield f"lease {lease_id} is of {holder}, and {host} was given it"
+        if agent not in instructions:
+            yield f"a run of {agent} was given {instructions!r}"
+    record.runs.handed.clear()
+
+
 def no_false_death(record: Record) -> Iterator[str]:
     """No runner is told that its lease is lost while it holds it."""
     for lease_id, code, at_ms in record.runs.told_lost:

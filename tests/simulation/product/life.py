@@ -175,6 +175,7 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
         record.times.plan(promises.agents, pace.agents, database.now_ms(), _end_ms(world, size))
     misfortunes = Misfortunes(world, database, nodes, runners, pace)
     world.machine("fate").start(misfortunes.run)
+    people.start(person().decide_at_parking, heard.runs.parkings.at_people)
     try:
         await Looks(world, database, record, misfortunes, programs=(*nodes, *runners), pace=pace).live(size)
     finally:

@@ -19,6 +19,10 @@ from tests.worlds.samples import SECRET, agent_files
 from tests.worlds.trust import TRUST
 
 PATIENCE_S: Final = 20.0
+QUICK_SHARE: Final = 0.5
+"""Of the gates at which runs park."""
+QUICK_S: Final = (0.0, 0.008)
+"""So that now the answer is kept first, and now the parking."""
 CRON: Final = """
   - type: cron
     schedule: "* * * * *"
@@ -103,10 +107,11 @@ class Caller:
         secret = {"name": "github-hook", "data": {"webhook_secret": SECRET}}
         await self.ask(http, "POST", f"{self.workspace}/credentials", json=secret)
         for number in range(agents):
-            config = (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
+            name, config = f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
             if self._agents:
                 config = self._agents[number].config()
-            files = agent_files(f"doctor-{number}", config)
+            files = agent_files(name, config, body=f"You are {name}: look at the failed run.
+")
             made = await self.ask(http, "POST", f"{self.workspace}/zombies", json=files)
             assert made.status_code == 201, made.text
             self.promises.agents.append(UUID(made.json()["zombie_id"]))
@@ -168,6 +173,18 @@ class Caller:
                 for gate in page.json()["items"]:
                     if self.rng.random() < 0.7:
                         await self._resolve(http, UUID(gate["gate_id"]))
+
+    async def decide_at_parking(self, parkings: trio.MemoryReceiveChannel[UUID]) -> None:
+        """Answer some gates in the very moment in which a run gives up waiting for the answer and parks."""
+        async with self.open() as http, trio.open_nursery() as nursery:
+            async for gate_id in parkings:
+                after_s = self.rng.uniform(*QUICK_S)
+                if self.rng.random() < QUICK_SHARE:
+                    nursery.start_soon(self._resolve_after, http, gate_id, after_s)
+
+    async def _resolve_after(self, http: httpx2.AsyncClient, gate_id: UUID, after_s: float) -> None:
+        await trio.sleep(after_s)
+        await self._resolve(http, gate_id)
 
     async def _resolve(self, http: httpx2.AsyncClient, gate_id: UUID) -> None:
         word = "approve" if self.rng.random() < 0.7 else "deny"

@@ -33,7 +33,7 @@ from sexton_runner.supervisors.process import supervise
 from sexton_runner.timing import Clock, Timing
 from tests.simulation.product.node import NAME, PORT
 from tests.simulation.product.requests import tell_of
-from tests.simulation.product.runs import Runs
+from tests.simulation.product.runs import Handed, Parkings, Runs
 from tests.simulation.world.processes import PROCESS, Machine
 from tests.simulation.world.replacements import Ending as ProcessEnding
 from tests.simulation.world.run import World
@@ -42,6 +42,8 @@ from tests.simulation.world.sockets import SimulatedSocket
 LIMITS = Limits(wall_s=3600, memory_bytes=1 << 28, pids=64)
 SLOTS = 2
 DRAIN_S = 20.0
+PARKING_S = 0.012
+"""From the last look at a gate to the parking. A person needs as long to reach a server."""
 
 
 class Supervised(ProcessEnding):
@@ -102,9 +104,13 @@ async def play(
     """
     process = PROCESS.get()
     assert process is not None
+    lease_id = UUID(job.lease.lease_id)
     runs.at_work[live] = UUID(job.lease.event.zombie_id), process
+    runs.used[lease_id] = live.usage
+    runs.handed.append(Handed(lease_id, process.machine.name, job.lease.instructions))
     try:
-        return await _play(job, live, plane, _script_of(seed, job), voice=voice, redactor=redactor)
+        rng = _script_of(seed, job)
+        return await _play(job, live, plane, rng, runs.parkings, voice=voice, redactor=redactor)
     finally:
         runs.at_work.pop(live, None)
 
@@ -115,7 +121,14 @@ def _script_of(seed: int, job: Job) -> Random:
 
 
 async def _play(
-    job: Job, live: LiveLease, plane: ControlPlane, rng: Random, *, voice: Any, redactor: Any
+    job: Job,
+    live: LiveLease,
+    plane: ControlPlane,
+    rng: Random,
+    parkings: Parkings,
+    *,
+    voice: Any,
+    redactor: Any,
 ) -> Ending:
     run = Run(
         live=live,
@@ -130,7 +143,7 @@ async def _play(
         record=voice.transcript.put,
         folder=job.folder,
     )
-    asking = Asking(run, resting=partial(_rest, live))
+    asking = WatchedAsking(run, parkings, resting=partial(_rest, live))
     read = written = 0
     for step in range(rng.randrange(1, 4)):
         await trio.sleep(rng.uniform(0.3, 9))
@@ -149,6 +162,19 @@ def _rest(live: LiveLease, rests: bool) -> None:
         live.usage.rest()
     else:
         live.usage.go()
+
+
+class WatchedAsking(Asking):
+    """Has people know when a run is about to park, and parks as a busy machine does."""
+
+    def __init__(self, run: Run, parkings: Parkings, *, resting: Callable[[bool], None]) -> None:
+        super().__init__(run, resting=resting)
+        self._parkings = parkings
+
+    async def _park(self, gate_id: str) -> None:
+        self._parkings.to_people.send_nowait(UUID(gate_id))
+        await trio.sleep(PARKING_S)
+        await super()._park(gate_id)
 
 
 class Lost(NamedTuple):

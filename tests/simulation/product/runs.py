@@ -1,9 +1,35 @@
-"""What runners do at the moment, as judges see it from outside."""
+"""What runners do at the moment, as judges and people see it from outside."""
 
+import math
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
+import trio
+
+from sexton_runner.lease import Usage
 from tests.simulation.world.processes import Process
+
+
+@dataclass
+class Parkings:
+    """Gates of runs that have waited long enough for an answer and are about to park."""
+
+    to_people: trio.MemorySendChannel[UUID]
+    at_people: trio.MemoryReceiveChannel[UUID]
+
+    @classmethod
+    def none_yet(cls) -> "Parkings":
+        return cls(*trio.open_memory_channel[UUID](math.inf))
+
+
+class Handed(NamedTuple):
+    """What a run has begun with."""
+
+    lease_id: UUID
+    host: str
+    """The machine of its runner."""
+    instructions: str
 
 
 @dataclass
@@ -14,3 +40,7 @@ class Runs:
     """Each run with its agent and its runner's process."""
     told_lost: list[tuple[UUID, str, int]] = field(default_factory=list)
     """Leases whose renewal was refused for good: the code, and when, by the database's clock in ms."""
+    used: dict[UUID, Usage] = field(default_factory=dict)
+    """Leases with what their runs have used, which grows while they go on."""
+    handed: list[Handed] = field(default_factory=list)
+    parkings: Parkings = field(default_factory=Parkings.none_yet)
