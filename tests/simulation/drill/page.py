@@ -13,7 +13,8 @@ A test that cannot fail proves nothing. So faults are planted in the product, on
 
     python -m tests.simulation.drill --write docs/reference/simulation-drill.md
 
-Each fault has up to {seeds} seeds of {minutes:g} simulated minutes, from seed 0 on. The table names the first
+It has the faults that were named after the command, or all. Each has up to {seeds} seeds of {minutes:g}
+simulated minutes, from seed 0 on. The table names the first
 seed that broke a promise, and the judge that noticed. The first part was written by hand: faults of earlier
 versions of Sexton, and of other systems of this kind. The second part was made by a tool from the functions
 that decide what the database keeps: one comparison, `and`, `or` or sign at a time is the opposite.
