@@ -25,6 +25,7 @@ from tests.simulation.product.record import Judge, Record
 
 TERM_AND_A_SECOND_MS: Final = 31_000
 MINUTE_MS: Final = 60_000
+EACH_MINUTE: Final = "* * * * *"
 FIRING_MS: Final = 20_000
 LOOK_MS: Final = 2_000
 """Each node looks once a second for what is over; the judges do as well."""
@@ -230,6 +231,8 @@ def fires_in_time(record: Record) -> Iterator[str]:
     tables = record.tables
     minute = (tables.now() - FIRING_MS) // MINUTE_MS * MINUTE_MS
     for agent, schedule, _ in tables.crons:
+        if schedule != EACH_MINUTE:
+            continue  # At the slow pace, where a judge of its own counts what came.
         times = [
             orjson.loads(event.request_json)["scheduled_at"]
             for event in tables.events.values()

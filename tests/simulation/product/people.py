@@ -110,8 +110,7 @@ class Caller:
             name, config = f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
             if self._agents:
                 config = self._agents[number].config()
-            files = agent_files(name, config, body=f"You are {name}: look at the failed run.
-")
+            files = agent_files(name, config, body=f"You are {name}: look at the failed run.\n")
             made = await self.ask(http, "POST", f"{self.workspace}/zombies", json=files)
             assert made.status_code == 201, made.text
             self.promises.agents.append(UUID(made.json()["zombie_id"]))
