@@ -20,6 +20,8 @@ CROWD = 8
 """A batch of this many writes or more pays: a batch costs as much as eight or so of its writes do."""
 FORGETTING = 0.9
 """What is left of a crowd with each batch that is smaller."""
+HALVED = 64
+"""A crowd of this many writers or more is parted; of a smaller one more commits cost more than they give."""
 WORK_S = 3e-5
 """About what this process has to do for a write, from the answer to its writer's next one."""
 WRITE_S = 1.2e-5
@@ -124,11 +126,11 @@ def share(crowd: float, fixed_s: float, limit: int) -> int:
     a slow disk it may not. ``crowd``: who writes at once; ``fixed_s``: what a commit takes beside its writes.
 
     >>> share(256, fixed_s=0.0005, limit=512), share(24, fixed_s=0.0005, limit=512)
-    (128, 12)
+    (128, 512)
     >>> share(100, fixed_s=0.006, limit=512), share(4000, fixed_s=0.006, limit=512)
     (512, 512)
     """
-    pays = crowd >= 2 * CROWD and crowd * WORK_S > fixed_s
+    pays = crowd >= HALVED and crowd * WORK_S > fixed_s
     return min(limit, ceil(crowd / 2)) if pays else limit
 
 
