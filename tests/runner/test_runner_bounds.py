@@ -103,11 +103,11 @@ async def test_without_a_control_group_a_process_is_kept_to_its_processor_time(
         return replace(make_sandbox(*given), layout=None)  # type: ignore[arg-type]
 
     monkeypatch.setattr("tests.worlds.sandbox.make_sandbox", ungrouped)
-    limits = Limits(wall_s=10, memory_bytes=256 * MIB, pids=32, cpu=0.1)
+    limits = Limits(wall_s=40, memory_bytes=256 * MIB, pids=32, cpu=0.025)
     ending = await Cage(tmp_path, limits=limits).run("python", "while True: pass")
 
     assert ending.failure_reason == "cpu_kill", ending.response_text
-    assert "for 10 s on 0.1 processors (resources.cpu)" in ending.response_text
+    assert "for 40 s on 0.025 processors (resources.cpu)" in ending.response_text
 
 
 @pytest.mark.parametrize(
