@@ -1,4 +1,4 @@
-"""Many connections come at once: who is urgent is served before those who came earlier."""
+"""Many connections come at once: urgent requests are served before others that came earlier."""
 
 from contextlib import ExitStack
 from contextvars import ContextVar

@@ -28,7 +28,7 @@ class Urgency(Enum):
 
 @runtime_checkable
 class Receptionist(Protocol):
-    """An app that says who is urgent."""
+    """An app that says which requests are urgent."""
 
     def urgency(self, method: str, path: str) -> Urgency:
         """Takes microseconds."""
@@ -58,7 +58,7 @@ class FirstGlance:
         if self._urgency is None:
             return Rank.IN_TURN
         try:
-            # Nothing is taken yet: whoever is not answered here is served from the first byte on.
+            # Nothing is read yet: a connection that is not answered here is served from its first byte.
             data = taken.recv(GLANCE_BYTES, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except OSError:
             return Rank.IN_TURN

@@ -35,7 +35,7 @@ CONSTANTS: Final = (
     ("sexton_http.gateway.node_questions", "LOOK_S", 300.0),
     ("sexton_http.wire.timeouts", "WATCH_S", 300.0),
 )
-"""Module, name and seconds. What falls due by a timer of its own still comes at the moment."""
+"""Module, name and seconds. Whatever has a timer of its own still happens on time."""
 
 
 @contextmanager
