@@ -11,6 +11,24 @@ BUSY_SHARE: Final = 4.0
 MAX_REST_S: Final = 2.0
 
 
+class Utilization:
+    """Which part of the time something was busy, by a counter of its busy seconds.
+
+    >>> lane = Utilization(100.0, busy_s=40.0)
+    >>> lane.since_last(102.0, busy_s=41.0), lane.since_last(104.0, busy_s=41.0), lane.since_last(104.0, 41.0)
+    (0.5, 0.0, 0.0)
+    """
+
+    def __init__(self, now_s: float, busy_s: float) -> None:
+        self._now_s, self._busy_s = now_s, busy_s
+
+    def since_last(self, now_s: float, busy_s: float) -> float:
+        """Give the part since this was asked last, or since the beginning: 0 to 1, and 0 of no time."""
+        passed_s, grown_s = now_s - self._now_s, busy_s - self._busy_s
+        self._now_s, self._busy_s = now_s, busy_s
+        return min(1.0, grown_s / passed_s) if passed_s > 0 else 0.0
+
+
 def rest_s(took_s: float, events: int, queued: int, rate_limit: int) -> float:
     """Seconds until the next page.
 

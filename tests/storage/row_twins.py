@@ -19,7 +19,7 @@ from sexton_storage.memory.faults import Faults
 from sexton_storage.memory.journal import MemoryJournal, apply
 from sexton_storage.memory.retention import MemoryRetention
 from sexton_storage.postgres.journal.appends import APPEND_FUNCTION
-from sexton_storage.postgres.journal.batch import Batch, BatchMark
+from sexton_storage.postgres.journal.batch import PREPARE, Batch, BatchMark
 from sexton_storage.postgres.stores.retention import PostgresRetention
 from sexton_storage.postgres.stores.zombies import PostgresZombies
 from sexton_storage.records.frames import NewFrame
@@ -169,6 +169,8 @@ class Twins:
             await batch.commit_at_once(self.worded, BatchMark(LANE, next(self._marks)))
         else:
             await batch.run(self.worded)
+            if batch.rest:
+                await self.worded.execute(batch.rest)
         rules = [apply(world.tables, write) for write in writes]
         found = [
             f"answer to {write}:\n  rule {rule}\n  statement {statement}"
@@ -260,6 +262,6 @@ def opened_twins(dsn: str) -> Iterator[Twins]:
     """Twins on a database of their own, whose clock stands at what each world says."""
     with asyncio.Runner() as runner:
         connection = runner.run(asyncpg.connect(dsn))
-        runner.run(connection.execute(f"{MOVED_CLOCK};{APPEND_FUNCTION}"))
+        runner.run(connection.execute(f"{MOVED_CLOCK};{APPEND_FUNCTION};{PREPARE}"))
         yield Twins(runner, connection)
         runner.run(connection.close())

@@ -86,6 +86,42 @@ def test_columns_that_change_places_keep_their_values(postgres_dsn: str) -> None
     assert others == [first] * 5
 
 
+@pytest.mark.parametrize("standard", ["on", "off"])
+def test_constants_in_a_script_are_read_as_the_arguments_are(postgres_dsn: str, standard: str) -> None:
+    notes = [
+        "it's",
+        'a "word"',
+        "\\",
+        "\\'; SELECT 1; --",
+        "{a,b}",
+        "two\nlines",
+        "",
+        "null",
+        "žluťoučký",
+        None,
+    ]
+    rows = [Outer(UUID(int=n), None, note, {}) for n, note in enumerate(notes)]
+    columns = Columns(Outer, "id", "note", attempts)
+
+    async def read() -> list[Any]:
+        connection = await connect_lane(postgres_dsn)
+        try:
+            await connection.execute(f"SET standard_conforming_strings = {standard}")
+            await connection.execute(f"""
+                CREATE TEMPORARY TABLE kept (id uuid, note text, attempts int);
+                PREPARE keep ({", ".join(columns.argument_types)}) AS
+                INSERT INTO kept SELECT * FROM {columns.rows};
+                EXECUTE keep ({columns.constants(rows)})
+            """)
+            return list(await connection.fetch("SELECT * FROM kept ORDER BY id"))
+        finally:
+            await connection.close()
+
+    kept = asyncio.run(read())
+
+    assert [tuple(row) for row in kept] == [(row.id, row.note, 3) for row in rows]
+
+
 def test_a_row_is_read_by_the_names_of_the_record() -> None:
     read = record_reader(Inner)
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from time import monotonic
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -17,13 +18,15 @@ from sexton_storage.portal import Portal, open_portal
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.postgres.journal.lane import UNIT_MAX
 from sexton_storage.records.leases import Lease
-from sexton_storage.refusals import Lost
-from sexton_storage.writes import AppendEvent, Renewed
+from sexton_storage.refusals import RUNNER_BUSY, Lost
+from sexton_storage.writes import AppendEvent, Claimed, NothingToClaim, Renewed
 from tests.worlds.storage import StorageWorld, metered, new_id
 
 OTHERS = 8
 ROUNDS = 25
 HANGS_S = 60
+COUNTS_SLOTS = "SELECT pg_advisory_xact_lock(hashtextextended('slots of ' || $1, 0))"
+"""What a node does before it claims for a runner."""
 ROWS: dict[str, tuple[str, Callable[[StorageWorld, Lease], UUID]]] = {
     "tenant": ("SELECT FROM tenants WHERE id = $1 FOR UPDATE", lambda world, _: world.tenant_id),
     "agent": ("SELECT FROM agent_heads WHERE zombie_id = $1 FOR UPDATE", lambda _, lease: lease.zombie_id),
@@ -264,3 +267,34 @@ async def test_closing_tells_the_writers_of_a_blocked_tenant(postgres_dsn: str) 
                     storage.journal.submit(mine.renewal(lease), answers.append)
                 await storage.journal.close()
         assert [type(answer) for answer in answers] == [StorageUnavailable] * 3
+
+
+async def test_a_runner_whose_slots_another_node_counts_is_left_alone(
+    storage: PostgresStorage, postgres_dsn: str
+) -> None:
+    """Its claims are to be made again; that for another runner holds, though all are of one batch."""
+    world = await StorageWorld(storage).found()
+    busy, free = world.runner_record(slots=3), world.runner_record(slots=3)
+    for runner in (busy, free):
+        assert await storage.runners.enrol(runner, enrolment_hash=None)
+    agents = [await world.agent() for _ in range(3)]
+    for agent in agents:
+        await world.append(agent)
+    runners = (busy, free, busy)
+    claims = [world.claim_of(a, runner_id=r.id) for a, r in zip(agents, runners, strict=True)]
+
+    answers: list[Any] = []
+    batches = storage.journal.statistics().hot.batches
+    async with held(storage._portal, postgres_dsn, COUNTS_SLOTS, str(busy.id)):
+        storage.journal.submit_all([(claim, answers.append) for claim in claims])
+        with trio.fail_after(HANGS_S):
+            while len(answers) < len(claims):
+                await trio.sleep(0.001)
+        alone = await storage.journal.write(claims[0])
+    again = [await storage.journal.write(claim) for claim in claims[::2]]
+
+    # One batch of three, one of one, and two afterwards.
+    assert storage.journal.statistics().hot.batches == batches + 4
+    assert [type(answer) for answer in answers] == [NothingToClaim, Claimed, NothingToClaim]
+    assert answers[0] == answers[2] == alone == NothingToClaim(RUNNER_BUSY)
+    assert [type(answer) for answer in again] == [Claimed, Claimed]

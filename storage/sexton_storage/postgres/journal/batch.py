@@ -15,11 +15,12 @@ from sexton_storage.postgres.journal.appends import (
     goes_alone,
     recall_appends,
 )
-from sexton_storage.postgres.journal.claims import claim_events
+from sexton_storage.postgres.journal.claims import PREPARE_RESERVE, claim_events, reserve_slots
 from sexton_storage.postgres.journal.ends import end_events
 from sexton_storage.postgres.journal.events import cancel_events
 from sexton_storage.postgres.journal.frames import News, NumberedFrames, check_appends
 from sexton_storage.postgres.journal.gates import open_gates, resolve_gates
+from sexton_storage.postgres.journal.improvement import PREPARE_SCORES
 from sexton_storage.postgres.journal.leases import (
     RENEW_FUNCTION,
     LeaseWrite,
@@ -49,7 +50,7 @@ from sexton_storage.writes import (
 #
 # All that opens a batch goes in one message: while trio is busy, each answer of the database may wait for the
 # interpreter's lock as long as one of trio's turns takes. These statements are therefore prepared by name.
-PREPARE = """
+_OPENING = """
 PREPARE sexton_mark (uuid, bigint) AS
 INSERT INTO journal_lanes (id, batch, at) VALUES ($1, $2, sexton_now_ms())
 ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at;
@@ -71,6 +72,8 @@ SELECT FROM agent_heads
                      UNION SELECT zombie_id FROM gates WHERE id = ANY($3))
  ORDER BY zombie_id FOR NO KEY UPDATE;
 """
+PREPARE = f"{_OPENING}{PREPARE_RESERVE}{PREPARE_SCORES}"
+"""What a session prepares by name."""
 FUNCTIONS = (RENEW_FUNCTION, APPEND_FUNCTION)
 """What a session makes for itself, to keep a batch of one kind in one message."""
 Numbered = list[tuple[int, Any]]
@@ -128,6 +131,8 @@ class Batch:
         self.answers: list[Any] = [None] * len(writes)
         self._writes: Sequence[Any] = writes
         self.news: News = ()
+        self.rest = ""
+        """What is left to execute, with its end, when the statements whose answers matter have run."""
         self._by_kind: dict[type, Numbered] = {}
         self._only_renews = set(map(type, writes)) == {RenewLease}
         if self._only_renews:
@@ -155,7 +160,8 @@ class Batch:
 
     def _other_locks(self, tenants: Iterable[UUID]) -> str:
         leases = _array(w.lease_id for _, w in self._of(EndLease))
-        claims = _array(w.zombie_id for _, w in self._of(ClaimEvent))
+        claims = [w for _, w in self._of(ClaimEvent)]
+        claimed = _array(w.zombie_id for w in claims)
         gates = _array(w.gate_id for _, w in self._of(ResolveGate))
         zombies = _array(
             [
@@ -164,10 +170,11 @@ class Batch:
                 *(w.zombie_id for kind in (ClaimEvent, CancelEvent, AppendFrames) for _, w in self._of(kind)),
             ]
         )
-        return (
-            f"; EXECUTE sexton_lock_tenants_of ({_array(tenants)}, {leases}, {claims})"
+        locks = (
+            f"; EXECUTE sexton_lock_tenants_of ({_array(tenants)}, {leases}, {claimed})"
             f"; EXECUTE sexton_lock_heads ({zombies}, {leases}, {gates})"
         )
+        return f"{locks}; {reserve_slots(claims)}" if claims else locks
 
     @property
     def is_of_one_message(self) -> bool:
@@ -203,7 +210,7 @@ class Batch:
         if self._leases:
             ends = await save_leases(connection, self._leases, answers)
             if ends:
-                await end_events(connection, ends, answers)
+                self.rest = await end_events(connection, ends, answers)
                 await remember_reports(connection, ends, answers)
                 for ord_, write, _ in ends:
                     frames.add(ord_, write.frames)
@@ -223,6 +230,10 @@ class Batch:
         asked = [numbered for numbered in appends if numbered[1].audit is not None]
         if cancels or resolutions or asked:
             await self._keep_lines(connection, [*cancels, *resolutions, *asked])
+
+    async def commit(self, connection: Connection) -> None:
+        """Run what is left, and commit, in one message."""
+        await connection.execute(f"{self.rest}; COMMIT" if self.rest else "COMMIT")
 
     async def _keep_lines(self, connection: Connection, writes: Numbered) -> None:
         # The last to be locked, and in one order: each waits for commits only, never for each other's rows.

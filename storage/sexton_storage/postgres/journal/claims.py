@@ -1,11 +1,11 @@
 """Grants the leases of a batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sexton_storage.postgres.connections.connection import Connection, Row
 from sexton_storage.postgres.journal.frames import NumberedFrames
-from sexton_storage.postgres.sql.columns import Columns
+from sexton_storage.postgres.sql.columns import Columns, array_literal
 from sexton_storage.postgres.sql.fragments import insert_from, same
 from sexton_storage.postgres.sql.periods import Period, period_of
 from sexton_storage.postgres.sql.rows import shares_json
@@ -70,6 +70,8 @@ _GRANT = insert_from(
     },
     "running",
 )
+BUSY = "sexton.busy_runners"
+"""Ids of the runners whose slots another transaction has reserved."""
 _NO_EVENT = ", ".join(["NULL"] * len(EVENTS.names))
 # Every part of a statement sees the rows as they were before it, so each part takes what it needs from the
 # part above and not from the table: ``o`` says what is found for each claim taken alone; ``f`` counts those
@@ -87,7 +89,8 @@ WITH v AS (
            greatest(v.now, (SELECT p.ended_at FROM leases p
                              WHERE p.zombie_id = h.zombie_id AND p.fencing_token = h.fence)) AS began,
            e.asked_version AS wanted_version, e.trial_id AS wanted_trial_id,
-           CASE WHEN h.zombie_id IS NULL THEN 'gone'
+           CASE WHEN strpos(current_setting('{BUSY}', true), v.runner_id::text) > 0 THEN '{RUNNER_BUSY}'
+                WHEN h.zombie_id IS NULL THEN 'gone'
                 WHEN a.version <> v.agent_version THEN '{CHANGED}'
                 WHEN k.tenant_id <> h.tenant_id OR k.workspace_id <> h.workspace_id THEN '{OUT_OF_SCOPE}'
                 WHEN h.status <> 'active' THEN 'not_active'
@@ -161,12 +164,19 @@ SELECT {_NO_EVENT}, f.ord, f.outcome, f.event_id, NULL, NULL, NULL, NULL, NULL, 
        f.wanted_version, f.wanted_trial_id
   FROM f WHERE f.outcome <> 'claimed'
 """
-# In a statement of its own, so that the claim's counts what others have committed. Nobody waits: two nodes
-# that claim for one runner at the same moment are rare, and the later one tries again.
-_RESERVE = """
-SELECT id FROM unnest($1::uuid[]) AS u(id)
- WHERE NOT pg_try_advisory_xact_lock(hashtextextended('slots of ' || id::text, 0))
+# Before the claim, so that it counts what others have committed. Nobody waits: two nodes that claim for one
+# runner at the same moment are rare, and the later one tries again. Which runners those are the transaction
+# keeps to itself, as a setting of its own.
+PREPARE_RESERVE = f"""
+PREPARE sexton_reserve (uuid[]) AS
+SELECT set_config('{BUSY}', coalesce(string_agg(id::text, ' '), ''), true) FROM unnest($1) AS u(id)
+ WHERE NOT pg_try_advisory_xact_lock(hashtextextended('slots of ' || id::text, 0));
 """
+
+
+def reserve_slots(writes: Iterable[ClaimEvent]) -> str:
+    """Spell what opens a batch with claims: until the commit the slots of their runners are its own."""
+    return f"EXECUTE sexton_reserve ('{array_literal(tuple({w.runner_id for w in writes}))}')"
 
 
 async def claim_events(
@@ -175,14 +185,6 @@ async def claim_events(
     answers: list[Any],
     frames: NumberedFrames,
 ) -> None:
-    rows = await connection.fetch(_RESERVE, list({w.runner_id for _, w in writes}))
-    if busy := {row["id"] for row in rows}:
-        for ord_, write in writes:
-            if write.runner_id in busy:
-                answers[ord_] = NothingToClaim(RUNNER_BUSY)
-        writes = [(ord_, write) for ord_, write in writes if write.runner_id not in busy]
-        if not writes:
-            return
     columns = _COLUMNS.arrays([w for _, w in writes])
     rows = await connection.fetch(_CLAIM, BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, *columns)
     for row in rows:

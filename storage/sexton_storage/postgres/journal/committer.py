@@ -237,7 +237,7 @@ class Committer:
                 await batch.begin(connection, mark, lock_ms)
                 await batch.run(connection)
                 self._committing = True
-                await connection.execute("COMMIT")
+                await batch.commit(connection)
             self._warnings.check()
         self.tally.batches += 1
         self.tally.writes += len(batch.answers)

@@ -155,11 +155,12 @@ _CONTINUE = EVENTS.insert("events")
 
 async def end_events(
     connection: Connection, ends: Sequence[tuple[int, EndLease, Row]], answers: list[Any]
-) -> None:
+) -> str:
     """Bring the events of ended leases to their new state and free their agents; answers the ends.
 
     What ends with its event is scored, and what it proposes is kept. A continuation is there before its
-    agent is free, so that the answer names it as the next to be leased.
+    agent is free, so that the answer names it as the next to be leased. Gives the statement, if any, that
+    is still to be executed before the commit, and that nobody waits for.
     """
     if continuations := [write.continuation for _, write, _ in ends if write.continuation is not None]:
         await connection.executemany(_CONTINUE, [EVENTS.values(event) for event in continuations])
@@ -179,7 +180,11 @@ async def end_events(
         if event.completed_at is not None and event.shadow_job is None:
             score = score_of(event, row["denied_gates"], write.event.failed_checks, row["budget_daily"])
             scores.append((score, write.lease_id))
-    if scores:
-        await keep_scores(connection, scores)
+    rest = keep_scores(scores) if scores else ""
     if proposals := [proposal for _, write, _ in ends for proposal in write.proposals]:
+        # Those that find no room were not heard by the runs that end here, so what was heard is kept first.
+        if rest:
+            await connection.execute(rest)
         await insert_proposals(connection, proposals)
+        return ""
+    return rest

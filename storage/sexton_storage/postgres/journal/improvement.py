@@ -46,6 +46,9 @@ ON CONFLICT (event_id) DO NOTHING
 """
 
 
+PREPARE_SCORES = f"PREPARE sexton_scores ({', '.join(_SCORES.argument_types)}) AS {_SCORE};"
+
+
 async def insert_proposals(connection: Connection, proposals: Sequence[Proposal]) -> None:
     """Keep new ones; of each agent the oldest that are too many are rejected. Their heads are locked."""
     await connection.executemany(PROPOSALS.insert("proposals"), [PROPOSALS.values(p) for p in proposals])
@@ -54,7 +57,7 @@ async def insert_proposals(connection: Connection, proposals: Sequence[Proposal]
     await connection.execute(_DISPLACE, zombies, DISPLACED_REASON, DISPLACED_BY, now)
 
 
-async def keep_scores(connection: Connection, scores: Sequence[tuple[Score, UUID]]) -> None:
-    """Keep the scores of runs that end, each with the lease that ended."""
+def keep_scores(scores: Sequence[tuple[Score, UUID]]) -> str:
+    """Spell what keeps the scores of runs that end, each with the lease that ended."""
     settled = [_Settled(score, lease_id) for score, lease_id in scores]
-    await connection.execute(_SCORE, *_SCORES.arrays(settled))
+    return f"EXECUTE sexton_scores ({_SCORES.constants(settled)})"

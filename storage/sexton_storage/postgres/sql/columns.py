@@ -45,6 +45,24 @@ def array_literal(values: Sequence[int | UUID | None]) -> str:
     return f"{{{_encoder.encode(values)[1:-1].decode()}}}"
 
 
+def _constant(argument: str | Sequence[str | None]) -> str:
+    """Spell one argument as a constant that no setting of the session reads otherwise.
+
+    >>> print(_constant("{1,2}"), _constant(["it's", None]))
+    E'{1,2}' E'{"it''s",null}'
+    """
+    if not isinstance(argument, str):
+        argument = f"{{{','.join(map(_element, argument))}}}"
+    spelled = argument.replace("\\", "\\\\").replace("'", "''")
+    return f"E'{spelled}'"
+
+
+def _element(value: str | None) -> str:
+    if value is None:
+        return "null"
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 class _Column(NamedTuple):
     name: str
     sql_type: str
@@ -99,6 +117,13 @@ class Columns(Generic[T]):
         """What the parameters are sent as, for a function that is to have them as its arguments."""
         self.arrays: Final[Callable[[Sequence[T]], list[Any]]] = self._reader(declared)
         """Gives one argument a column; there is at least one row."""
+
+    def constants(self, rows: Sequence[T]) -> str:
+        """Spell the arguments in a script, for a statement that was prepared by name; none may be bytes.
+
+        If the script fails, the database may write them into its log: they must tell nothing of a person.
+        """
+        return ", ".join(map(_constant, self.arrays(rows)))
 
     def _declare(self, source: Any, column: str | Callable[[T], Any]) -> Iterator[_Column]:
         if isinstance(column, str):
