@@ -60,7 +60,7 @@ async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
     assert (await visitor.client.head(link)).status_code == 200
 
     used = await visitor.post(link)
-    assert (used.status_code, used.headers["location"]) == (303, "/")
+    assert (used.status_code, used.headers["location"]) == (303, "/console")
     assert await visitor.is_signed_in()
 
     async with visiting(world) as other:
@@ -69,6 +69,23 @@ async def test_a_link_is_looked_at_as_often_as_one_likes_and_used_once(
         assert (again.status_code, other.cookies) == (410, {})
         assert (await other.get(link)).status_code == 410
         assert not await other.is_signed_in()
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.ADMIN])
+async def test_whoever_signs_in_comes_to_what_waits_now_and_finds_the_overview_by_his_name(
+    world: HttpWorld, visitor: Visitor, role: Role
+) -> None:
+    now = f"/console/{world.installation.workspace_id}/now"
+    made = await world.post("/v1/members", {"name": "Vic", "role": role.value}, world.admin_token())
+    used = await visitor.post(made.json()["sign_in_url"].removeprefix(world.base_url))
+    console = await visitor.get(used.headers["location"])
+    shown = await visitor.get(console.headers["location"])
+    overview = await visitor.get("/")
+
+    assert (console.headers["location"], shown.status_code) == (now, 200)
+    assert '<h1 id="heading" data-part>Now</h1>' in shown.text
+    assert '<a href="/">Vic</a>' in shown.text
+    assert f'<a href="{now}">default</a>' in overview.text
 
 
 @pytest.mark.parametrize("token", ["0" * 64, "x", "%00", "a" * 4000])

@@ -102,7 +102,7 @@ async def test_who_signs_in_elsewhere_gets_a_tenant_of_his_own(scene: Scene) -> 
 
     done = await scene.sign_in()
     assert done.status_code == 200
-    assert 'http-equiv="refresh" content="0;url=/"' in done.text
+    assert 'http-equiv="refresh" content="0;url=/console"' in done.text
     assert scene.visitor.cookies.keys() == {"sexton"}
 
     tables = scene.world.memory.tables
@@ -199,7 +199,7 @@ async def test_after_a_sign_in_one_goes_on_to_the_page_that_was_asked_for(scene:
 )
 async def test_nobody_is_sent_on_to_another_site(scene: Scene, following: str) -> None:
     done = await scene.sign_in(f"?next={following}")
-    assert 'content="0;url=/"' in done.text
+    assert 'content="0;url=/console"' in done.text
 
 
 async def test_a_secret_can_go_in_the_form(scene: Scene) -> None:

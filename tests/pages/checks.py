@@ -56,7 +56,7 @@ WIDTHS = (390, 1400)
 async def sign_in(screen: Screen, world: HttpWorld) -> None:
     await screen.open(await Browsers(world.ctx).offer(world.installation.user_id))
     await screen.press("Sign in")
-    await screen.sees("Signed in as")
+    await screen.sees("Sign out")
 
 
 async def check_page(screen: Screen, name: str) -> None:

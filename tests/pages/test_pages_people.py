@@ -40,11 +40,15 @@ async def test_a_person_signs_in_by_link_and_out_again(screen: Screen, world: Ht
     await screen.open(await Browsers(world.ctx).offer(world.installation.user_id))
     await check_page(screen, "link")
     await screen.press("Sign in")
+    await screen.sees("Nothing waits for a person")
+    assert await screen.url() == f"{world.base_url}/console/{world.installation.workspace_id}/now"
+    assert await screen.run("return document.cookie") == ""
+
+    await check_page(screen, "first-page")
+    await screen.click("header a[href='/']")
     shown = await screen.sees("Signed in as")
     assert "local:admin" in shown
     assert str(world.installation.workspace_id) in shown
-    assert await screen.url() == f"{world.base_url}/"
-    assert await screen.run("return document.cookie") == ""
 
     await check_page(screen, "home")
     await screen.press("Sign out")
@@ -129,7 +133,7 @@ async def test_from_another_machine_one_signs_in_without_https_but_approves_noth
     link = await Browsers(world.ctx).offer(world.installation.user_id)
     await screen.open(link.replace(world.base_url, far))
     await screen.press("Sign in")
-    await screen.sees("Signed in as")
+    await screen.sees("Sign out")
     assert await screen.run("return window.isSecureContext") is False
 
     await screen.open(session["login_url"].replace(world.base_url, far))

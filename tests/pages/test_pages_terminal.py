@@ -19,7 +19,7 @@ async def sign_in(screen: Screen, server: ServerProcess) -> None:
     assert link is not None
     await screen.open(link[1])
     await screen.press("Sign in")
-    await screen.sees("Signed in as")
+    await screen.sees("Sign out")
 
 
 def address(terminal: Terminal) -> str:

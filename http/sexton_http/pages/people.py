@@ -15,6 +15,8 @@ GONE: Final = 410
 NOT_FOUND: Final = 404
 FORBIDDEN: Final = 403
 UNAVAILABLE: Final = 502
+FIRST_PAGE: Final = "/console"
+"""Where a sign-in leads that began on no other page: what waits in the first workspace."""
 
 Ways = Sequence[tuple[str, str]]
 """Identity providers: the name in addresses, and the label."""
@@ -29,7 +31,10 @@ _WAY: Final = '<a class="button go" href="/auth/login/{name}{following}">Sign in
 _WORKSPACES: Final = """<h2>Workspaces</h2>
 <table><thead><tr><th scope="col">Name</th><th scope="col">Id</th><th scope="col">State</th></tr></thead>
 <tbody>{rows}</tbody></table>"""
-_ROW: Final = "<tr><td>{name}</td><td><code>{id}</code></td><td>{state}</td></tr>"
+_ROW: Final = (
+    '<tr><td class="name"><a href="/console/{id}/now">{name}</a></td><td><code>{id}</code></td>'
+    '<td class="word">{state}</td></tr>'
+)
 _HOME: Final = """<dl class="card"><dt>Signed in as</dt><dd>{shown}</dd>
 <dt>Known as</dt><dd><code>{subject}</code></dd><dt>Role</dt><dd>{role}</dd>
 <dt>Tenant</dt><dd>{tenant} <span class="soft">({plan})</span></dd></dl>"""

@@ -16,6 +16,7 @@ from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.assets import ASSETS, BY_ADDRESS
 from sexton_http.pages.headers import HEADERS
 from sexton_http.pages.people import (
+    FIRST_PAGE,
     device_page,
     home_page,
     link_page,
@@ -85,7 +86,7 @@ async def show_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
     quota=GUESSES,
 )
 async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
-    """Sign this browser in, once, and go to the overview. Only from the page of the link itself."""
+    """Sign this browser in, once, and go to what waits now. Only from the page of the link itself."""
     check_same_origin(call.head, call.ctx.settings.base_url)
     browsers = call.services.browsers
     link = await browsers.find_link(call.text("token"))
@@ -94,14 +95,14 @@ async def use_sign_in_link(call: Call[NoBody, NoQuery]) -> Answer:
         return _used_link(call)
     with attributed(entry_by(call, user.tenant_id, f"user:{user.id}", user.name, target=str(user.id))):
         cookie = await browsers.sign_in(call.head, user.id, link)
-    return _used_link(call) if cookie is None else to_overview(cookie)
+    return _used_link(call) if cookie is None else _go_to(FIRST_PAGE, cookie)
 
 
 @operation("POST", "/auth/sign-out", tag=TAG, auth=Auth.BROWSER, media="text/html", status=SEE_OTHER)
 async def sign_out(call: Call[NoBody, NoQuery]) -> Answer:
     """Sign this browser out; its tokens and streams end with it."""
     services, session_id = call.services, call.signed_in.session.id
-    return to_overview(await services.browsers.sign_out(session_id))
+    return _go_to("/", await services.browsers.sign_out(session_id))
 
 
 @operation("POST", "/auth/token", tag=TAG, auth=Auth.BROWSER)
@@ -177,8 +178,8 @@ async def show_asset(call: Call[NoBody, NoQuery]) -> Answer:
     return Answer(200, headers, asset.body)
 
 
-def to_overview(cookie: tuple[bytes, bytes]) -> Answer:
-    headers: Headers = ((b"location", b"/"), cookie, *HEADERS)
+def _go_to(path: str, cookie: tuple[bytes, bytes]) -> Answer:
+    headers: Headers = ((b"location", path.encode()), cookie, *HEADERS)
     return Answer(SEE_OTHER, headers, b"")
 
 

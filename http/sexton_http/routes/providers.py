@@ -19,7 +19,7 @@ from sexton_http.identity.tokens import TOKEN_BYTES, digest, same
 from sexton_http.outbound.errors import Unreachable
 from sexton_http.pages.accept import prefers_pages
 from sexton_http.pages.headers import HEADERS
-from sexton_http.pages.people import FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
+from sexton_http.pages.people import FIRST_PAGE, FORBIDDEN, UNAVAILABLE, refused_page, signed_in_page
 from sexton_storage.attribution import attributed
 from sexton_storage.errors import NameTaken
 from sexton_storage.records.sign_ins import SignInAttempt
@@ -47,7 +47,7 @@ Text = Annotated[str, msgspec.Meta(max_length=4096)]
 
 class Departure(Query):
     next: Text | None = None
-    """A page of this server to go on to: the approval of a terminal, the console, another of its pages."""
+    """A page of this server to go back to: the approval of a terminal, a page of the console. None: *Now*."""
 
 
 class SignInReturn(Query):
@@ -224,7 +224,7 @@ def _back(ctx: HttpContext, provider: Provider) -> str:
 
 
 def _going_on(asked: str | None) -> str:
-    return asked if asked is not None and _WHERE_TO.fullmatch(asked) else "/"
+    return asked if asked is not None and _WHERE_TO.fullmatch(asked) else FIRST_PAGE
 
 
 def _cookie(ctx: HttpContext, value: str, age_s: int) -> tuple[bytes, bytes]:
