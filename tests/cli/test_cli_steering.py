@@ -99,6 +99,8 @@ def test_with_json_nothing_but_the_document_is_written(capsys: pytest.CaptureFix
 def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {
         "event_id": "e",
+        "zombie_id": "z",
+        "zombie_name": "scribe",
         "status": "agent_error",
         "failure_label": "agent_run",
         "request_json": {"n": 1},
@@ -109,6 +111,7 @@ def test_one_event_is_shown_whole_with_the_lines_of_its_answer(monkeypatch: pyte
     monkeypatch.setattr(short_ids, "workspace_path", lambda *_: "/v1/workspaces/w")
     shown = CliRunner().invoke(event.event, ["show", "e"])
 
+    assert "agent    scribe (z)" in shown.output
     assert "status   agent_error (agent_run)" in shown.output
     assert 'request  {"n":1}' in shown.output
     assert shown.output.endswith("\nFirst line\nand\ufffd[2Jthe second\n")

@@ -55,7 +55,7 @@ def show(caller: Caller, *, event: str) -> None:
     caller.output.facts(
         {
             "event": found.get("event_id"),
-            "agent": found.get("zombie_id"),
+            "agent": _agent(found),
             "status": _status(found),
             "actor": found.get("actor"),
             "type": found.get("event_type"),
@@ -142,6 +142,12 @@ def _lease(row: Row) -> Row:
         "ended": moment(row.get("ended_at")),
         "cost": dollars(row.get("charged_nanos")),
     }
+
+
+def _agent(found: Row) -> str | None:
+    # A server of an older release tells only its id.
+    name, id_ = found.get("zombie_name"), found.get("zombie_id")
+    return f"{name} ({id_})" if name else id_
 
 
 def _status(found: Row) -> str:
