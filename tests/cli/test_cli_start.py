@@ -92,6 +92,16 @@ def test_help_imports_few_modules() -> None:
     assert int(ended.stderr) <= MODULES
 
 
+@pytest.mark.parametrize(
+    "words", [("agent", "--help"), ("agent", "show", "--help"), ("agent", "canary", "start", "--help")]
+)
+def test_help_of_agents_imports_nothing_that_reads_their_files(words: tuple[str, ...]) -> None:
+    said, packages = imported(*words)
+
+    assert said.startswith(f"Usage: sexton {' '.join(words[:-1])} ")
+    assert packages & (HEAVY - CLIENT) == frozenset()
+
+
 def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> None:
     said, _ = imported("--help")
     context = click.Context(cli, info_name="sexton")

@@ -125,6 +125,14 @@ ASSISTANT: Final[Verbs] = {
     ),
 }
 AGENT_COMMANDS: Final[Verbs] = {
+    "check": Entry("agent_files:check", "Check the SKILL.md and TRIGGER.md of DIR without any server."),
+    "install": Entry(
+        "agent_files:install",
+        "Install the agent of DIR; its approval token, and secrets in addresses, are shown this once.",
+    ),
+    "update": Entry(
+        "agent_files:update", "Give an agent the files of DIR; they count from its next event on."
+    ),
     "init": Entry(
         "agent_trials:init",
         "Write the files of a new agent of this NAME, with comments and a sample event, ready to be tried.",
