@@ -167,7 +167,7 @@ class HotMount:
     async def _let_in(self, request: Found, exchange: Exchange, opening: Turn | None = None) -> None:
         mounted, params, head = request
         scope, receive, send = exchange
-        oversize = mounted.reads_body and is_over(scope, mounted.most_of(head))
+        oversize = mounted.body.is_read and is_over(scope, mounted.body.most_of(head))
         ticket = await mounted.admit(head, params, oversize=oversize)
         if isinstance(ticket, Answer):
             await send_answer(send, ticket)
@@ -185,14 +185,14 @@ class HotMount:
         hot = self._fast and (operation.hot or asks_for_parts(ticket.head, operation.media))
         body: bytes | None = b""
         reply = sender_of(scope, send)
-        if mounted.boundary_of(ticket.head) is not None:
+        if mounted.body.boundary_of(ticket.head) is not None:
             taken = await mounted.take_form(ticket, receive)
             if isinstance(taken, Answer):
                 await reply(taken)
             if not isinstance(taken, bytes):
                 return
             body = taken
-        elif mounted.reads_body:
+        elif mounted.body.is_read:
             try:
                 body = await read_body(receive, ticket, operation.max_body, scope.get(WHOLE_BODY))
             except Full as full:

@@ -9,27 +9,22 @@ import trio
 from prometheus_client import Counter
 
 from sexton_actors.refusal import Refusal
-from sexton_actors.zombie.rejections import ENCODED, reason_code
 from sexton_http.answers import JSON_TYPE, Answer, Problem, RequestHead, StreamAnswer
-from sexton_http.bodies.decoding import BodyDecoder, QueryDecoder, is_json, query_decoder_of
+from sexton_http.bodies.decoding import QueryDecoder, query_decoder_of
 from sexton_http.bodies.ids import parse_id
-from sexton_http.bodies.lenient import decoder_of
-from sexton_http.bodies.multipart import FORM_DATA, boundary_of
-from sexton_http.bodies.shapes import Nothing
-from sexton_http.bodies.weight import SMALL_BODY
 from sexton_http.ceilings import Ceiling, Full, Standing, claim_of
 from sexton_http.gateway.admission import Overloaded
 from sexton_http.gateway.audit_entries import entry_of
 from sexton_http.gateway.byte_budget import ROOM_S, SMALL_BYTES, Room, claim_of_stranger, no_room
 from sexton_http.gateway.call import Call
 from sexton_http.gateway.callers import Callers
-from sexton_http.gateway.delivery_notes import turn_away
 from sexton_http.gateway.faults import BUSY_WAIT_S, as_problem, blamed, is_stalled, refused
 from sexton_http.gateway.idempotency import once
-from sexton_http.gateway.incoming_form import ClientGone, most_of_form, read_form
+from sexton_http.gateway.incoming_form import ClientGone
 from sexton_http.gateway.metrics import RouteMeter
 from sexton_http.gateway.operations import Auth, Creates, NoQuery, Operation, Wait
 from sexton_http.gateway.request_log import begin_request, log_answer
+from sexton_http.gateway.route_body import RouteBody, announces_body
 from sexton_http.gateway.services import Services
 from sexton_http.gateway.ticket import Ticket
 from sexton_http.gateway.tracing import AnyAnswer, limits_of, request_id_of, traced, traceparent_of
@@ -44,16 +39,8 @@ from sexton_storage.attribution import attributed
 from sexton_storage.errors import StorageUnavailable
 
 NO_CONTENT: Final = 204
-CODING_CHARS: Final = 64
-"""How much of an unknown coding's name is repeated to its sender."""
 
 log = structlog.get_logger()
-
-
-def announces_body(head: RequestHead) -> bool:
-    """Whether a body is to come, as far as the head says."""
-    length = head.headers.get(b"content-length")
-    return b"transfer-encoding" in head.headers or (length is not None and length.strip(b"0") != b"")
 
 
 class Mounted:
@@ -65,17 +52,13 @@ class Mounted:
         self._route = f"{operation.method} {operation.path}"
         self._meter = RouteMeter(services.metrics, operation.method, operation.path)
         self._declared = frozenset(operation.all_codes())
-        self._body: BodyDecoder[Any] | None = None
-        if operation.has_body or operation.takes_nothing:
-            self._body = decoder_of(Nothing if operation.takes_nothing else operation.body)
+        self.body = RouteBody(operation, services)
         self._query: QueryDecoder[Any] | None = (
             None if operation.query is NoQuery else query_decoder_of(operation.query)
         )
         # What the declaration would reckon again for each request.
         self._ids = operation.ids
         self._in_workspace = operation.in_workspace
-        self._takes_nothing = operation.takes_nothing
-        self.reads_body = operation.reads_body
         self._once = operation.creates is not Creates.NOTHING
         self._callers = Callers(operation, services)
         self.door = services.admission.door(operation.ingress)
@@ -185,24 +168,10 @@ class Mounted:
             self._refusals = self._services.metrics.problems.labels(*labels)
         self._refusals.inc()
 
-    def most_of(self, head: RequestHead) -> int:
-        """Give the length of the largest body that is taken; of a form, with its files."""
-        if self.boundary_of(head) is None:
-            return self.operation.max_body
-        return most_of_form(self._services)
-
-    def boundary_of(self, head: RequestHead) -> bytes | None:
-        """Give what parts the form that the head announces; None where none is taken."""
-        return None if self.operation.intake is None else boundary_of(head.header(b"content-type"))
-
     async def take_form(self, ticket: Ticket, receive: Receive) -> bytes | Answer | None:
         """Read a form while it comes: the JSON it stands for, or a refusal; None: its sender has left."""
-        head = ticket.head
         try:
-            if b"content-encoding" in head.headers:
-                await self._check_coding(head, ticket.params)
-            boundary = self.boundary_of(head) or b""
-            return await read_form(self.operation.intake, self._services, ticket, receive, boundary)
+            return await self.body.read_form(ticket, receive)
         except ClientGone:
             return None
         except Full as full:
@@ -287,7 +256,7 @@ class Mounted:
         ticket.claim = claim_of(head.client, standing=Standing.ADMIN)
         await ticket.enter()
         if oversize and operation.oversize is None:
-            raise Problem("UZ-REQ-002", f"the body is over {self.most_of(head)} bytes")
+            raise Problem("UZ-REQ-002", f"the body is over {self.body.most_of(head)} bytes")
         principal = context.principal = await self._callers.authenticate(head, params, verdicts)
         if operation.tenant_wide:
             check_unlimited(principal)
@@ -303,8 +272,8 @@ class Mounted:
         await self._callers.limit(head, principal, checked, verdicts)
         if oversize and operation.oversize is not None:
             raise await operation.oversize(services, checked)
-        if b"content-encoding" in head.headers and self.reads_body and announces_body(head):
-            await self._check_coding(head, checked)
+        if b"content-encoding" in head.headers and self.body.is_read and announces_body(head):
+            await self.body.check_coding(head, checked)
         ticket.principal = principal
         ticket.name(await self._callers.claim(head, principal, checked))
         if ticket.room is not None and operation.auth is not Auth.PUBLIC:
@@ -316,15 +285,15 @@ class Mounted:
             if operation.oversize is not None:
                 raise await operation.oversize(services, ticket.params)
             raise Problem("UZ-REQ-002", f"the body is over {operation.max_body} bytes")
-        if body and self.reads_body and b"content-encoding" in head.headers:
-            await self._check_coding(head, ticket.params)
-        decoder = None if isinstance(ticket.principal, Presser) else self._body
+        if body and self.body.is_read and b"content-encoding" in head.headers:
+            await self.body.check_coding(head, ticket.params)
+        decodes = self.body.is_decoded and not isinstance(ticket.principal, Presser)
         return Call(
             services=services,
             head=head,
             params=ticket.params,
             principal=ticket.principal,
-            body=None if decoder is None else await self._decode(decoder, head, body),
+            body=await self.body.decode(head, body) if decodes else None,
             query=None if self._query is None else self._query.decode(head.query),
             raw=body,
             request_id=ticket.context.request_id,
@@ -334,34 +303,6 @@ class Mounted:
             leave_door=ticket.leave_door,
             audit=operation.audit,
         )
-
-    async def _check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:
-        """Raises Problem UZ-REQ-005: a body comes as it is, so that what is read is what was signed."""
-        coding = (head.header(b"content-encoding") or "").strip()
-        if coding.lower() in {"", "identity"}:
-            return
-        detail = f"the body has the Content-Encoding {coding[:CODING_CHARS]!r}; send it as it is, without one"
-        problem = Problem("UZ-REQ-005", detail, headers=((b"accept-encoding", b"identity"),))
-        if self.operation.auth is Auth.WEBHOOK:
-            services = self._services
-            problem.facts["reason"] = reason_code(ENCODED)
-            services.metrics.webhooks.labels(problem.code).inc()
-            if (scope := await services.scopes.zombie(params["zombie_id"])) is not None:
-                told = {"code": problem.code, "reason": ENCODED, "detail": detail}
-                turn_away(services, scope.workspace_id, params, head, **told)
-        raise problem
-
-    async def _decode(self, decoder: BodyDecoder[Any], head: RequestHead, body: bytes) -> Any:
-        if not body and (self._takes_nothing or self.operation.body_optional):
-            return self.operation.body()
-        content_type = head.headers.get(b"content-type")
-        if content_type != b"application/json" and not is_json(head.header(b"content-type")):
-            # What came as a form is the JSON it stands for by now.
-            if self.operation.intake is None:
-                raise Problem("UZ-REQ-005", "the body must be application/json")
-            if self.boundary_of(head) is None:
-                raise Problem("UZ-REQ-005", f"the body must be application/json or {FORM_DATA}")
-        return decoder.decode(body) if len(body) <= SMALL_BODY else await decoder.decode_in_steps(body)
 
     async def _answer(self, call: Call[Any, Any]) -> Answer | StreamAnswer:
         result = await (self._handle(call) if call.audit is None else self._handle_attributed(call))
