@@ -12,10 +12,11 @@ from sexton_http.wire import timeouts
 from sexton_http.wire.asgi import App, Header
 from sexton_http.wire.gatekeeper import gatekeeper_of
 from sexton_http.wire.http2_calm import Calm
+from sexton_http.wire.http2_closing import Closing
 from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
 from sexton_http.wire.http2_frames import FrameBorders
 from sexton_http.wire.http2_heads import read_head
-from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, last_words, open_session
+from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, open_session
 from sexton_http.wire.http2_tasks import Workers, Writer, until_it_waits
 from sexton_http.wire.malformed import malformed
 from sexton_http.wire.transport import Ends, Transport
@@ -47,7 +48,6 @@ class Http2Connection:
         self.refuse = gatekeeper_of(app)
         self._transport = transport
         self.date = date
-        self.is_stopping = is_stopping
         self.reserved = reserved
         self.session, self._first = open_session()
         self._open: dict[int, Http2Exchange] = {}
@@ -55,6 +55,9 @@ class Http2Connection:
         self._waiting: dict[int, Http2Exchange] = {}
         """The exchanges whose clients have not taken all that was sent."""
         self._writer = Writer(transport, self._lose)
+        self._closing = Closing(
+            self.session, self._writer, self._open, is_stopping=is_stopping, when_over=self._end_workers
+        )
         self._nursery: trio.Nursery | None = None
         self._workers: Workers[Http2Exchange] | None = None
         self._alone: Http2Exchange | None = None
@@ -75,11 +78,6 @@ class Http2Connection:
         """Nothing more is to be read."""
         self._part_since: float | None = None
         """When something came that is not whole yet."""
-        self._leaving = False
-        """GOAWAY was said: what is open comes to its end, nothing else begins."""
-        self._over = False
-        """The last byte was sent, or none can be."""
-        self._linger_until = math.inf
         self._ends: Ends = (("", 0), ("", 0))
 
     async def run(self, first: bytes = b"") -> None:
@@ -95,8 +93,8 @@ class Http2Connection:
 
     def due(self) -> float:
         """Until when this connection, or one of its streams, may wait for its client."""
-        if self._over:
-            return self._linger_until
+        if self._closing.over:
+            return self._closing.linger_until
         due = min((one.due(torn=self._writer.torn) for one in self._open.values()), default=math.inf)
         if self._part_since is not None:
             due = min(due, self._part_since + timeouts.READ_S)
@@ -108,17 +106,17 @@ class Http2Connection:
 
     def idle_since(self) -> float:
         """Since when no request is under way, nor any byte of one; ``math.inf`` while one is."""
-        return math.inf if self._open or self._part_since is not None or self._over else self._since
+        return math.inf if self._open or self._part_since is not None or self._closing.over else self._since
 
     def cut(self) -> None:
         """End the streams that are overdue; the connection, if none is or if it stands still as a whole."""
         now, torn = self._now(), self._writer.torn
         late = [exchange for exchange in self._open.values() if now >= exchange.due(torn=torn)]
-        if not late or self._over or torn:
-            self._leave(ErrorCode.NO_ERROR)
+        if not late or self._closing.over or torn:
+            self._closing.leave(ErrorCode.NO_ERROR)
             self._stop_reading()
         elif any(now >= exchange.patience.due for exchange in late) and self.session.remote_window_size <= 0:
-            self._leave(ErrorCode.ENHANCE_YOUR_CALM)
+            self._closing.leave(ErrorCode.ENHANCE_YOUR_CALM)
         else:
             for exchange in late:
                 self._reset(exchange, ErrorCode.CANCEL)
@@ -127,9 +125,9 @@ class Http2Connection:
     def close_if_idle(self) -> None:
         """Say that nothing new is taken; end the connection if nothing is under way."""
         if not self._open:
-            self._leave(ErrorCode.NO_ERROR)
+            self._closing.leave(ErrorCode.NO_ERROR)
         else:
-            self._decline()
+            self._closing.decline()
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -140,9 +138,9 @@ class Http2Connection:
                 data, self._unread = self._unread or await self._transport.receive(), b""
                 if not data:
                     break
-                if not self._over:
+                if not self._closing.over:
                     self._take(data)
-                if self._over:
+                if self._closing.over:
                     # Our end is sent. What the client has on the way is taken for a moment: see `due`.
                     while await self._transport.discard():
                         pass
@@ -156,7 +154,7 @@ class Http2Connection:
                     if has_waited:
                         return
                     self._is_answering = False
-        self._end()
+        self._closing.end()
         if self._nursery is not None:
             self._nursery.cancel_scope.deadline = self._now() + timeouts.GONE_S
 
@@ -179,10 +177,10 @@ class Http2Connection:
         try:
             session.receive_data(data)
         except ngh2.DenialOfServiceError:
-            self._fail(ErrorCode.ENHANCE_YOUR_CALM)
+            self._closing.fail(ErrorCode.ENHANCE_YOUR_CALM)
             return
         except (ngh2.NGH2Error, ValueError):
-            self._fail(ErrorCode.PROTOCOL_ERROR)
+            self._closing.fail(ErrorCode.PROTOCOL_ERROR)
             return
         if self._borders.feed(data):
             self._part_since = None
@@ -191,7 +189,7 @@ class Http2Connection:
         events = session.events()
         beside = len(data)
         for event in events:
-            if self._over:
+            if self._closing.over:
                 return
             if isinstance(event, RequestReceived):
                 self._ask(event, now)
@@ -200,16 +198,16 @@ class Http2Connection:
                 self._put(event)
             else:
                 self._note(event)
-        if self._over:
+        if self._closing.over:
             return
         if not self._calm.received(now, beside):
-            self._leave(ErrorCode.ENHANCE_YOUR_CALM)
+            self._closing.leave(ErrorCode.ENHANCE_YOUR_CALM)
         elif session.want_write:
             self._pump()
 
     def _ask(self, event: RequestReceived, now: float) -> None:
         stream_id = event.stream_id
-        if self._leaving:
+        if self._closing.leaving:
             self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
             return
         head = read_head(event.headers)
@@ -226,7 +224,7 @@ class Http2Connection:
         self._open[stream_id] = exchange
         self._requests += 1
         if self._requests >= MAX_REQUESTS:
-            self._decline()
+            self._closing.decline()
         if head.fault:
             answer = malformed(self._app, head.fault)
             exchange.answer(answer.status, answer.headers, answer.body)
@@ -257,13 +255,13 @@ class Http2Connection:
             if (exchange := self._open.get(event.stream_id)) is not None:
                 exchange.put(b"", last=True)
         elif isinstance(event, ngh2.GoAwayReceived):
-            self._decline()
+            self._closing.decline()
         elif isinstance(event, ngh2.ConnectionClosed):
-            self._leave(None)
+            self._closing.leave(None)
 
     def _count_reset(self, now: float) -> None:
         if not self._calm.reset(now):
-            self._leave(ErrorCode.ENHANCE_YOUR_CALM)
+            self._closing.leave(ErrorCode.ENHANCE_YOUR_CALM)
 
     # --- requests under way ---------------------------------------------------------------------------------
 
@@ -292,19 +290,15 @@ class Http2Connection:
         self._waiting.pop(exchange.id, None)
         if exchange.handled and self._open.pop(exchange.id, None) is not None and not self._open:
             self._since = self._now()
-            self._leave_if_done()
-
-    def _leave_if_done(self) -> None:
-        if not self._open and (self._leaving or self.is_stopping()):
-            self._leave(ErrorCode.NO_ERROR)
+            self._closing.leave_if_done()
 
     def _reset(self, exchange: Http2Exchange, code: ErrorCode) -> None:
-        if not (exchange.gone or self._over):
+        if not (exchange.gone or self._closing.over):
             self.session.reset_stream(exchange.id, code)
 
     def consumed(self, exchange: Http2Exchange, size: int) -> None:
         """The app has taken that much of the body: the client may send as much again."""
-        if not self._over:
+        if not self._closing.over:
             self.session.acknowledge_received_data(size, exchange.id)
             if self.session.want_write:
                 self._writer.wake()
@@ -313,7 +307,7 @@ class Http2Connection:
 
     def wrote(self, exchange: Http2Exchange) -> None:
         """Something was handed to the session for this exchange."""
-        if self._over:
+        if self._closing.over:
             return
         self._calm.wrote()
         if len(self._open) == 1:
@@ -328,15 +322,15 @@ class Http2Connection:
 
     def _pump(self) -> bool:
         """Give the transport what it takes of what may be sent, without waiting; whether more may come."""
-        if not self._over:
+        if not self._closing.over:
             self._writer.send_ready(self.session)
-        if self._over:
+        if self._closing.over:
             return False
         for event in self.session.events():
             self._note(event)
-        if self._waiting and not self._over:
+        if self._waiting and not self._closing.over:
             self._look_who_waits()
-        return not self._over
+        return not self._closing.over
 
     def _look_who_waits(self) -> None:
         for exchange in tuple(self._waiting.values()):
@@ -353,48 +347,11 @@ class Http2Connection:
 
     # --- the end --------------------------------------------------------------------------------------------
 
-    def _decline(self) -> None:
-        """Take no more requests; what is under way comes to its end."""
-        if not (self._leaving or self._over):
-            self._leaving = True
-            self.session.send_goaway(ErrorCode.NO_ERROR)
-            self._writer.wake()
-            self._leave_if_done()
-
-    def _leave(self, code: ErrorCode | None) -> None:
-        """Say GOAWAY, unless it was said, and our end; what is under way is given up."""
-        if self._over:
-            return
-        if code is not None:
-            self.session.terminate_connection(code)
-            if not self._writer.torn:
-                self._writer.send(self.session.data_to_send())
-        self._say_goodbye()
-
-    def _fail(self, code: ErrorCode) -> None:
-        """The session cannot be used any more: say why, if something can be said."""
-        if not self._writer.torn:
-            self._writer.send(last_words(code))
-        self._say_goodbye()
-
-    def _say_goodbye(self) -> None:
-        """Send our end, and leave the reader to take what is on the way: a reset would destroy the rest."""
-        if self._over:
-            return
-        self._linger_until = self._now() + timeouts.LINGER_S
-        self._end()
-        self._writer.finish()
-
     def _lose(self) -> None:
         """Nothing can be sent any more."""
-        self._end()
+        self._closing.end()
         self._stop_reading()
 
-    def _end(self) -> None:
-        """No stream goes on."""
-        self._over = True
-        for exchange in tuple(self._open.values()):
-            exchange.close()
-        self._writer.wake()
+    def _end_workers(self) -> None:
         if self._workers is not None:
             self._workers.end()

@@ -1,0 +1,93 @@
+"""How an HTTP/2 connection ends: GOAWAY, our end, and a moment for what the client has on the way."""
+
+import math
+from collections.abc import Callable, Mapping
+
+import trio
+from ngh2 import Connection, ErrorCode
+
+from sexton_http.wire import timeouts
+from sexton_http.wire.http2_exchange import Http2Exchange
+from sexton_http.wire.http2_session import last_words
+from sexton_http.wire.http2_tasks import Writer
+
+
+class Closing:
+    """How far one connection is on its way to its end, and what takes it further."""
+
+    __slots__ = (
+        "_is_stopping",
+        "_session",
+        "_streams",
+        "_when_over",
+        "_writer",
+        "leaving",
+        "linger_until",
+        "over",
+    )
+
+    def __init__(
+        self,
+        session: Connection,
+        writer: Writer,
+        streams: Mapping[int, Http2Exchange],
+        *,
+        is_stopping: Callable[[], bool],
+        when_over: Callable[[], None],
+    ) -> None:
+        """``streams`` are those that are open; ``when_over`` is called when none of them goes on."""
+        self._session = session
+        self._writer = writer
+        self._streams = streams
+        self._is_stopping = is_stopping
+        self._when_over = when_over
+        self.leaving = False
+        """GOAWAY was said: what is open comes to its end, nothing else begins."""
+        self.over = False
+        """The last byte was sent, or none can be."""
+        self.linger_until = math.inf
+        """Until when what the client has on the way is still taken."""
+
+    def decline(self) -> None:
+        """Take no more requests; what is under way comes to its end."""
+        if not (self.leaving or self.over):
+            self.leaving = True
+            self._session.send_goaway(ErrorCode.NO_ERROR)
+            self._writer.wake()
+            self.leave_if_done()
+
+    def leave_if_done(self) -> None:
+        if not self._streams and (self.leaving or self._is_stopping()):
+            self.leave(ErrorCode.NO_ERROR)
+
+    def leave(self, code: ErrorCode | None) -> None:
+        """Say GOAWAY, unless it was said, and our end; what is under way is given up."""
+        if self.over:
+            return
+        if code is not None:
+            self._session.terminate_connection(code)
+            if not self._writer.torn:
+                self._writer.send(self._session.data_to_send())
+        self._say_goodbye()
+
+    def fail(self, code: ErrorCode) -> None:
+        """The session cannot be used any more: say why, if something can be said."""
+        if not self._writer.torn:
+            self._writer.send(last_words(code))
+        self._say_goodbye()
+
+    def end(self) -> None:
+        """No stream goes on."""
+        self.over = True
+        for exchange in tuple(self._streams.values()):
+            exchange.close()
+        self._writer.wake()
+        self._when_over()
+
+    def _say_goodbye(self) -> None:
+        """Send our end, and leave the reader to take what is on the way: a reset would destroy the rest."""
+        if self.over:
+            return
+        self.linger_until = trio.current_time() + timeouts.LINGER_S
+        self.end()
+        self._writer.finish()
