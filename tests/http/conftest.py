@@ -2,9 +2,12 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sexton_http import app
+from sexton_http.gateway.services import Services, make_services
 from sexton_http.routes.table import OPERATIONS
 from sexton_http.wire.tls import Tls
 from tests.worlds.answer_checks import SEEN
@@ -57,6 +60,19 @@ async def world() -> AsyncIterator[HttpWorld]:
     """A server with one tenant, one workspace and the admin's key."""
     async with open_http_world() as opened:
         yield opened
+
+
+@pytest.fixture
+def services(monkeypatch: pytest.MonkeyPatch) -> list[Services]:
+    """What the servers of a test keep inside, once they are open."""
+    made: list[Services] = []
+
+    def make(*args: Any) -> Services:
+        made.append(make_services(*args))
+        return made[-1]
+
+    monkeypatch.setattr(app, "make_services", make)
+    return made
 
 
 @pytest.fixture(scope="session")

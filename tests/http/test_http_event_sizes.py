@@ -7,11 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from sexton_http import app
 from sexton_http.answers import RequestHead
 from sexton_http.bodies.sse import PIECE_BYTES
 from sexton_http.ceilings import Claim
-from sexton_http.gateway.services import Services, make_services
+from sexton_http.gateway.services import Services
 from sexton_http.routes import events, stream as stream_module
 from sexton_storage.records.frames import PAGE_BYTES, NewFrame
 from sexton_storage.writes import AppendFrames
@@ -22,19 +21,6 @@ from tests.worlds.http_agents import UNKNOWN, at, report, skill, steer
 
 LONG = 4097
 SECRETLY_LONG = {"pad": "x" * LONG}
-
-
-@pytest.fixture
-def services(monkeypatch: pytest.MonkeyPatch) -> list[Services]:
-    """What the servers of this test keep inside, once they are open."""
-    made: list[Services] = []
-
-    def make(*args: Any) -> Services:
-        made.append(make_services(*args))
-        return made[-1]
-
-    monkeypatch.setattr(app, "make_services", make)
-    return made
 
 
 async def get(world: HttpWorld, path: str, status: int = 200, **query: Any) -> dict[str, Any]:

@@ -1,14 +1,12 @@
 """An event that has not ended yet is waited for: by `wait_ms`, or by the header `Prefer`."""
 
-from typing import Any
 from uuid import UUID
 
 import httpx2
 import pytest
 import trio
 
-from sexton_http import app
-from sexton_http.gateway.services import Services, make_services
+from sexton_http.gateway.services import Services
 from tests.http.test_http_event_actions import STATES
 from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import UNKNOWN, report, steer
@@ -17,19 +15,6 @@ OPEN = {"received", "waiting_approval", "running", "gate_blocked, for credit"}
 LONG_MS = 30_000
 AT_ONCE_S = 10
 WAITERS = 40
-
-
-@pytest.fixture
-def services(monkeypatch: pytest.MonkeyPatch) -> list[Services]:
-    """What the server of this test keeps inside, once it is open."""
-    made: list[Services] = []
-
-    def make(*args: Any) -> Services:
-        made.append(make_services(*args))
-        return made[-1]
-
-    monkeypatch.setattr(app, "make_services", make)
-    return made
 
 
 async def answered(world: HttpWorld, path: str, answers: list[httpx2.Response], **headers: str) -> None:

@@ -2,14 +2,11 @@
 
 from collections import Counter
 from contextlib import AsyncExitStack
-from typing import Any
 from urllib.parse import urlsplit
 
-import pytest
 from trio.testing import MockClock
 
-from sexton_http import app
-from sexton_http.gateway.services import Services, make_services
+from sexton_http.gateway.services import Services
 from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.timeouts import WATCH_S
 from sexton_http.wire.unread_answers import OWN_BYTES
@@ -35,19 +32,6 @@ SMALL = 15_000
 """An answer that is not counted as a large one."""
 ASKED = 80
 """Within what one address may ask for at once."""
-
-
-@pytest.fixture
-def services(monkeypatch: pytest.MonkeyPatch) -> list[Services]:
-    """What the servers of this test keep inside, once they are open."""
-    made: list[Services] = []
-
-    def make(*args: Any) -> Services:
-        made.append(make_services(*args))
-        return made[-1]
-
-    monkeypatch.setattr(app, "make_services", make)
-    return made
 
 
 async def ask_and_read_nothing(world: HttpWorld, path: str, count: int) -> tuple[Http2Client, Counter[str]]:
