@@ -2,8 +2,8 @@
 
 import io
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +30,13 @@ class Server:
         self.answers = True
         self.asked = 0
         self.base_url = ""
+
+    async def until_asked(self, times: int) -> None:
+        """Wait until it was asked that often from now on."""
+        wanted = self.asked + times
+        with trio.fail_after(PATIENCE_S):
+            while self.asked < wanted:
+                await trio.sleep(LOOK_S)
 
     async def serve(self, stream: trio.SocketStream) -> None:
         # A client that is killed may break its connection in the middle of anything.
@@ -76,17 +83,22 @@ async def start_sender(crew: Crew, server: Server) -> Client:
     return client
 
 
+@asynccontextmanager
+async def open_waiting_sender(folder: Path, server: Server) -> AsyncIterator[tuple[Crew, Client]]:
+    """A sender that has had three answers or more, and waits for one that the server does not give."""
+    async with open_crew(folder) as crew:
+        client = await start_sender(crew, server)
+        await server.until_asked(3)
+        server.answers = False
+        await server.until_asked(1)
+        yield crew, client
+
+
 def kept(crew: Crew) -> list[Entry]:
     """One history of all lives."""
     into = io.BytesIO()
     merge_histories(crew.histories, into, Tally(0, 0))
     return [Entry(**json.loads(line)) for line in into.getvalue().splitlines()]
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    with trio.fail_after(PATIENCE_S):
-        while not is_so():
-            await trio.sleep(LOOK_S)
 
 
 def ends(entries: Sequence[Entry]) -> dict[int, list[str]]:
@@ -105,12 +117,7 @@ def is_of(entry: Entry, life: int) -> bool:
 async def test_what_has_no_answer_when_a_process_is_stopped_is_unknown(
     tmp_path: Path, server: Server
 ) -> None:
-    async with open_crew(tmp_path / "clients") as crew:
-        client = await start_sender(crew, server)
-        await until(lambda: server.asked >= 3)
-        server.answers = False
-        asked = server.asked
-        await until(lambda: server.asked > asked)
+    async with open_waiting_sender(tmp_path / "clients", server) as (crew, client):
         await client.stop()
 
     *before, last = ends(kept(crew)).values()
@@ -123,17 +130,11 @@ async def test_what_has_no_answer_when_a_process_is_stopped_is_unknown(
 async def test_a_killed_process_leaves_what_it_did_and_the_next_life_goes_on_with_other_numbers(
     tmp_path: Path, server: Server
 ) -> None:
-    async with open_crew(tmp_path / "clients") as crew:
-        client = await start_sender(crew, server)
-        await until(lambda: server.asked >= 3)
-        server.answers = False
-        asked = server.asked
-        await until(lambda: server.asked > asked)
+    async with open_waiting_sender(tmp_path / "clients", server) as (crew, client):
         await client.kill()
         server.answers = True
-        asked = server.asked
         await client.start()
-        await until(lambda: server.asked > asked + 3)
+        await server.until_asked(3)
         await client.stop()
 
     entries = kept(crew)
