@@ -126,6 +126,29 @@ async def test_a_removed_member_is_refused_with_all_that_he_has() -> None:
             assert await code(world, "PATCH", f"{MEMBERS}/{ann.id}", body=body) == (409, "UZ-REQ-009")
 
 
+async def test_a_removed_member_stays_in_the_list_with_what_he_decided_and_in_the_audit_log(
+    world: HttpWorld,
+) -> None:
+    made = await invited(world, "Ann")
+    ann, link = made["member"]["id"], made["sign_in_url"].removeprefix(world.base_url)
+    async with visiting(world) as visitor:
+        await visitor.post(link)
+        token = await visitor.token()
+    _, runner, lease = await world.working()
+    asked = {"action_id": "a1", "tool_name": "http", "action_name": "POST"}
+    gate = (await world.post(f"/v1/runners/me/leases/{lease['lease_id']}/gates", asked, runner)).json()
+    await world.post(f"{world.ws}/approvals/{gate['gate_id']}:approve", {}, token)
+    await world.call("DELETE", f"{MEMBERS}/{ann}")
+    listed = (await world.get(MEMBERS, params={"status": "removed"})).json()["items"]
+    decided = (await world.get(f"{world.ws}/approvals/{gate['gate_id']}")).json()
+    lines = (await world.get("/v1/audit", params={"actor": f"user:{ann}"})).json()["items"]
+
+    assert [(one["id"], one["name"]) for one in listed] == [(ann, "Ann")]
+    assert decided["resolved_by"] == f"user:{ann}"
+    assert "Ann" not in str(decided)
+    assert "Ann" in {line["name"] for line in lines}
+
+
 async def test_a_suspended_member_is_refused_until_he_is_resumed() -> None:
     async with furnished() as (world, ann, agent):
         answer = await world.call("PATCH", f"{MEMBERS}/{ann.id}", json={"status": "suspended"})
