@@ -49,7 +49,10 @@ def _other_number(name: str) -> str:
 def cli() -> None:
     """Agents that sleep until an event wakes them.
 
-    A command is a noun and a verb: sexton agent list, sexton event send.
+    A command is a noun and a verb: sexton agent list, sexton event send. A noun with --help lists its verbs.
+
+    Begin with 'sexton up', which starts a server here, or with 'sexton login', where there is one.
+    'sexton doctor' says what does not work, and what to do about it.
     """
 
 

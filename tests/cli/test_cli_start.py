@@ -11,7 +11,7 @@ import click
 import pytest
 
 from sexton_cli.commands.late_group import LateGroup
-from sexton_cli.commands.table import COMMANDS, VERBS
+from sexton_cli.commands.table import COMMANDS, NOUNS, VERBS
 from sexton_cli.main import cli
 from tests.thorough import THOROUGH
 from tests.worlds.shell import Shell
@@ -117,6 +117,15 @@ def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> N
             command = group.get_command(click.Context(group, parent=context), name)
             assert command is not None
             assert entry.summary == command.get_short_help_str(limit=1_000), (noun, name)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("event", "--help")])
+def test_help_cuts_no_sentence_short(words: tuple[str, ...]) -> None:
+    said, _ = imported(*words)
+    known = VERBS.get(words[0], NOUNS)
+    whole = " ".join(said.split())
+
+    assert [name for name, entry in known.items() if f" {name} {entry.summary}" not in whole] == []
 
 
 def test_a_shell_is_given_its_completion_by_a_variable_too(shell: Shell, tmp_path: Path) -> None:

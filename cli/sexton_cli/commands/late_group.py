@@ -52,11 +52,10 @@ class LateGroup(click.Group):
         return [("Commands", self.list_commands(ctx))]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """As click does it, from the table alone."""
-        room = formatter.width - 6 - max(map(len, self.list_commands(ctx)))
+        """As click does it, from the table alone, and with whole sentences."""
         for title, names in self.sections(ctx):
             with formatter.section(title):
-                formatter.write_dl([(name, _short(self.summary(name), room)) for name in names])
+                formatter.write_dl([(name, self.summary(name)) for name in names])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """As click does it, from the table alone: a shell asks at every press of the key."""
@@ -78,7 +77,3 @@ def noun(
 ) -> Callable[[Callable[..., Any]], LateGroup]:
     """Make a noun of a function; in place of ``click.group``."""
     return click.group(name, cls=cls, **rest)
-
-
-def _short(summary: str, room: int) -> str:
-    return click.Command(None, help=summary).get_short_help_str(room)
