@@ -20,7 +20,7 @@ from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFaul
 from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.money import BILLING
 from sexton_cli.node_storage import database_excess
-from sexton_cli.output import dollars, moment
+from sexton_cli.output import counted, dollars, moment
 from sexton_cli.problems import NotSexton
 from sexton_cli.sandbox_check import establish
 from sexton_cli.settings import DATABASE_VARIABLE
@@ -87,7 +87,8 @@ def _skipped(*names: str) -> Iterator[Check]:
 
 def _credentials(caller: Caller) -> Check:
     count = len(caller.credentials.servers)
-    return Check("credentials", State.OK, f"{caller.file.path}: {count or 'no'} server{'s' * (count != 1)}")
+    known = counted(count, "server", "servers") if count else "no server"
+    return Check("credentials", State.OK, f"{caller.file.path} knows {known}")
 
 
 def _address(caller: Caller) -> Check:
@@ -193,7 +194,7 @@ def _balance(caller: Caller) -> Check:
             "balance", State.FAIL, detail, "A platform admin can run 'sexton billing credit DOLLARS'."
         )
     if told.get("is_unlimited"):
-        return Check("balance", State.OK, f"{left}; no limit stops work")
+        return Check("balance", State.OK, f"{left}; work does not stop at zero")
     return Check("balance", State.OK, f"{left}; work stops at zero")
 
 

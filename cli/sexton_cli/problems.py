@@ -29,6 +29,7 @@ _WAYS_OUT: Final[Mapping[str, str]] = {
     "UZ-ZMB-012": "Resume it with 'sexton agent resume'.",
     "UZ-APPROVAL-002": "'sexton approvals list --status all' shows what became of it.",
     "UZ-AGENT-001": "'sexton proposals list AGENT' shows the proposals.",
+    "UZ-UUIDV7-009": "Give the id as a list shows it, or six or more characters of its beginning or end.",
     "UZ-AUTH-021": (
         "On the server's machine 'sexton auth link' prints a link that signs a browser in as one;"
         " then run 'sexton login'."

@@ -84,11 +84,9 @@ def screen(seen: Look, base_url: str, *, height: int | None = None, trouble: str
     if trouble:
         parts.append(Text(printable(trouble), style="bold red"))
     parts += [
-        _heading("queue"),
+        _heading("queue" if seen.queue.get("by_tags") else "queue, empty"),
         _queue(seen, share),
-        _heading(
-            f"leases, the {len(seen.leases)} with the least time left" if seen.leases else "leases, none"
-        ),
+        _heading(f"leases, {len(seen.leases)}, the least time left first" if seen.leases else "leases, none"),
         _leases(seen, share),
         _heading(f"runners, {seen.runners_total}"),
         _runners(seen, share),
@@ -107,12 +105,13 @@ def _heading(title: str) -> Text:
 
 def _summary(seen: Look, base_url: str) -> Text:
     queue = seen.queue
-    oldest = span(queue.get("oldest_age_ms")) or "none"
+    oldest = span(queue.get("oldest_age_ms"))
+    waiting = counted(queue["depth"], "event waits", "events wait") if queue["depth"] else "no event waits"
     told = (
         f"{base_url}  {moment(seen.now)}  "
-        f"{counted(queue['depth'], 'event waits', 'events wait')}, the oldest for {oldest}  "
+        f"{waiting}{f', the oldest for {oldest}' if oldest else ''}  "
         f"{counted(queue.get('leases_active'), 'lease', 'leases')}  "
-        f"{counted(queue.get('waiting_offers'), 'offer', 'offers')}"
+        f"{counted(queue.get('waiting_offers'), 'request for work', 'requests for work')}"
     )
     summary = Text(printable(told), style="bold")
     blocked, exhausted = queue.get("events_blocked") or 0, queue.get("tenants_exhausted") or 0

@@ -1,15 +1,19 @@
 """What the doctor makes of servers that are not well."""
 
+from contextlib import nullcontext
 from email.utils import formatdate
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from sexton_cli import doctor_checks
 from sexton_cli.caller import Caller, Given
 from sexton_cli.client import Client
+from sexton_cli.credentials import Kept
 from sexton_cli.doctor_checks import Check, State, verdict
 
 BASE = "http://sexton.test"
@@ -25,6 +29,32 @@ def client(status: int, body: Any, **headers: str) -> Client:
 
 def caller() -> Caller:
     return Caller(Given(base_url=BASE), {}, None)
+
+
+@pytest.mark.parametrize(("servers", "words"), [(0, "no server"), (1, "1 server"), (2, "2 servers")])
+def test_it_is_said_how_many_servers_are_known_here(tmp_path: Path, servers: int, words: str) -> None:
+    here = Caller(Given(base_url=BASE), {"XDG_CONFIG_HOME": str(tmp_path)}, None)
+    known = {f"{BASE}:{n}": Kept(token="t") for n in range(servers)}
+    here.file.change(lambda kept: replace(kept, servers=known))
+
+    assert doctor_checks._credentials(here).detail == f"{here.file.path} knows {words}"
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"is_unlimited": True}, "$5.00; work does not stop at zero"),
+        ({"is_unlimited": False}, "$5.00; work stops at zero"),
+        ({"is_exhausted": True}, "$5.00: events are kept, and wait for credit"),
+    ],
+)
+def test_it_is_said_what_becomes_of_work_at_zero(
+    monkeypatch: pytest.MonkeyPatch, told: dict[str, bool], words: str
+) -> None:
+    answers = client(200, {"balance_nanos": 5_000_000_000, **told})
+    monkeypatch.setattr(Caller, "client", lambda _: nullcontext(answers))
+
+    assert doctor_checks._balance(caller()).detail == words
 
 
 @pytest.mark.parametrize("skew", [0, 20, -20, 29])

@@ -166,6 +166,18 @@ def test_a_lease_that_is_nearly_over_stands_first_and_shows_what_is_left() -> No
     assert re.search(r"lease-2 .* 15\.0 s +#{5}\.{5}", text)
 
 
+def test_an_idle_server_is_told_in_words() -> None:
+    idle = Look({"depth": 0, "leases_active": 0, "waiting_offers": 1}, [], 0, [], 0, {"name": "sexton"})
+    busy = Look({"depth": 1, "oldest_age_ms": 61_000, "by_tags": [{}]}, [lease(1, 0)], 0, [], 0, {})
+    summary, *lines = spelled(idle, 200, None)
+    other, *others = spelled(busy, 200, None)
+
+    assert summary.endswith("Z  no event waits  0 leases  1 request for work")
+    assert {"queue, empty", "leases, none"} <= set(lines)
+    assert "  1 event waits, the oldest for 1 min 1 s  " in other
+    assert {"queue", "leases, 1, the least time left first"} <= set(others)
+
+
 def test_an_outage_is_told_above_what_was_seen_last() -> None:
     seen = Look({"depth": 3}, [], 0, [], 0, {"name": "sexton"})
     console = Console(width=200, color_system=None, highlight=False)

@@ -77,6 +77,12 @@ def test_any_bytes_may_come_with_a_failure(status: int, body: bytes) -> None:
     assert fault.line().isprintable()
 
 
+def test_whoever_gives_no_id_is_told_what_is_one() -> None:
+    fault = read_problem("http://x", 400, b'{"error_code":"UZ-UUIDV7-009","detail":"event_id is not a UUID"}')
+
+    assert "six or more characters" in fault.line()
+
+
 def test_a_problem_as_deep_as_a_well_is_no_crash() -> None:
     body = b'{"error_code":"UZ-X","more":' + b"[" * 200_000 + b"]" * 200_000 + b"}"
     assert read_problem("http://x", 400, body).status in MEANINGS

@@ -1,5 +1,6 @@
 """What ``sexton steer`` shows of an answer while it comes."""
 
+import re
 from contextlib import nullcontext
 from typing import Any
 
@@ -128,6 +129,7 @@ def test_it_is_said_why_an_event_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "No runner has gpu (4 enrolled)." in said.output
     assert "Enrol one." in said.output
+    assert re.search(r"^place in the queue +3$", said.output, re.MULTILINE)
     assert [call.url.path for call in server.calls] == ["/v1/workspaces/w/events/e/why"]
 
 

@@ -79,7 +79,7 @@ async def test_it_is_told_why_an_event_waits_until_it_runs(world: HttpWorld) -> 
     assert told["says"] == "Its agent doctor is stopped."
 
     await report(world, token, lease)
-    assert (await _why(world, first))["says"] == "It waits for nothing: it is processed."
+    assert (await _why(world, first))["says"] == "It waits for nothing: it ended as processed."
 
 
 async def test_the_fleets_queue_tells_how_long_events_have_waited_in_the_last_hour_by_label(

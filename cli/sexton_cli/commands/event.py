@@ -89,8 +89,8 @@ def why(caller: Caller, *, event: str) -> None:
             "status": found.get("status"),
             "why": found.get("says"),
             "answer": f"'sexton event show {event}' shows it" if found.get("status") in FAILURES else None,
-            "place": found.get("place"),
-            "place of its agent": found.get("place_of_agent"),
+            "place in the queue": found.get("place"),
+            "place at its agent": found.get("place_of_agent"),
             "may start": moment(found.get("expected_start_at")),
         }
     )

@@ -261,8 +261,10 @@ async def _why(call: Call[Any, Any], zombie_id: UUID | None) -> EventWhy:
 
 
 def _state_of(event: Event) -> str:
+    if event.completed_at is None:
+        return f"it is {event.status}"
     label = event.failure_label
-    return f"it is {event.status}" if label is None else f"it ended as {event.status} ({label})"
+    return f"it ended as {event.status}" if label is None else f"it ended as {event.status} ({label})"
 
 
 def _reason(reason: Reason, event: Event) -> ReasonItem:
