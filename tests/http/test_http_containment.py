@@ -133,6 +133,19 @@ async def test_an_upgrade_to_h2c_is_answered_in_http_1(tls: Tls | None) -> None:
         assert await is_alive(doors)
 
 
+async def test_a_body_is_read_although_its_request_offers_h2c(tls: Tls | None) -> None:
+    offer = H2C.removeprefix(GET)
+    async with serving(echo, tls=tls) as doors:
+        async with await dial(doors) as stream:
+            await stream.send_all(POST + b"Content-Length: 5\r\n" + offer)
+            await stream.send_all(b"hello")
+            status, head, body = await Reader(stream).answer()
+
+            assert (status, body) == (200, b"hello")
+            assert b"connection: close" in head.lower()
+        assert await is_alive(doors)
+
+
 @pytest.mark.parametrize("app", [echo, deaf])
 async def test_a_body_that_comes_after_its_head_does_not_hang_the_connection(
     app: Any, tls: Tls | None

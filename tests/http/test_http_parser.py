@@ -13,6 +13,7 @@ POST = b"POST /p HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\nhello"
 CHUNKED = (
     b"POST /c HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Late: 1\r\n\r\n"
 )
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
 
 HOSTILE = {
     "both lengths": b"POST / HTTP/1.1\r\n"
@@ -67,6 +68,30 @@ def test_requests_are_the_same_however_their_bytes_are_cut(cuts: list[int]) -> N
     assert told(parser) == told(parsed(GET + POST + CHUNKED + GET))
     assert (parser.broken, parser.is_between) == (False, True)
     assert [request.path for request in parser.requests] == ["/a", "/p", "/c", "/a"]
+
+
+@pytest.mark.parametrize("request_", [POST, CHUNKED], ids=["of a length", "in chunks"])
+def test_a_body_is_read_although_its_request_offers_another_protocol(request_: bytes) -> None:
+    """As ``curl --http2`` sends it; wherever it is cut, and nothing that follows is read."""
+    offered = request_.replace(HOST, HOST + OFFER)
+    whole = parsed(offered + GET)
+
+    [request] = whole.requests
+
+    assert (b"".join(request.body), request.complete, request.keep_alive) == (b"hello", True, False)
+    assert whole.broken
+    assert whole.upgraded
+    for place in range(len(offered)):
+        cut = parsed(offered[:place], offered[place:], GET)
+        assert (told(cut), cut.broken, cut.upgraded) == (told(whole), True, True)
+
+
+def test_a_body_in_chunks_that_is_broken_is_not_read_because_of_an_offer() -> None:
+    parser = parsed(CHUNKED.replace(HOST, HOST + OFFER).replace(b"\r\n0\r\n", b"\r\nzz\r\n"))
+
+    assert not parser.requests[0].complete
+    assert parser.broken
+    assert not parser.upgraded
 
 
 def test_a_trailer_is_no_header() -> None:

@@ -8,6 +8,10 @@ import httptools
 from sexton_http.wire.heads import MAX_HEAD_BYTES, check_head
 
 
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+"""Say where a body ends; a head has one of them at most."""
+
+
 class Request:
     """One request whose head has been read; its body may still be on the way."""
 
@@ -61,6 +65,27 @@ class Request:
         return body
 
 
+class _BodyAlone:
+    """Reads one body, for a request that offers another protocol: llhttp ends such a one at its head."""
+
+    __slots__ = ("_parser", "_request")
+
+    def __init__(self, parser: "Parser", request: Request) -> None:
+        self._parser = parser
+        self._request = request
+
+    def on_message_begin(self) -> None:
+        if self._request.complete:
+            raise httptools.HttpParserError("nothing is read after a request that offers another protocol")
+
+    def on_body(self, part: bytes) -> None:
+        self._request.body.append(part)
+
+    def on_message_complete(self) -> None:
+        self._parser.on_message_complete()
+        self._parser.broken = self._parser.upgraded = True
+
+
 class Parser:
     """Feeds llhttp, which is strict by default, and adds what it leaves to its users."""
 
@@ -100,17 +125,29 @@ class Parser:
         if self._in_head:
             self._head_bytes += len(data)
         try:
-            self._llhttp.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            # The offer is passed over: the request is answered as it is, and nothing after it is read.
-            self.broken = self.upgraded = True
-            self.requests[-1].keep_alive = False
+            try:
+                self._llhttp.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                self._pass_over(data[offer.args[0] :])
         except httptools.HttpParserInvalidMethodError:
             self.broken, self.why = True, "there is no such method"
         except (httptools.HttpParserError, UnicodeError):
             self.broken = True
         if self._head_bytes > MAX_HEAD_BYTES:
             self.broken, self.why = True, f"the head is over {MAX_HEAD_BYTES} bytes"
+
+    def _pass_over(self, rest: bytes) -> None:
+        """Have the request answered as if it offered nothing, body and all; nothing after it is read."""
+        request = self.requests[-1]
+        request.keep_alive = False
+        framing = next((one for one in request.headers if one[0] in FRAMING), None)
+        if framing is None or framing == (b"content-length", b"0"):
+            self.broken = self.upgraded = True
+            return
+        request.complete = self.is_between = self._in_head = False
+        self._llhttp = httptools.HttpRequestParser(_BodyAlone(self, request))
+        self._llhttp.feed_data(b"POST / HTTP/1.1\r\nHost: x\r\n%b: %b\r\n\r\n" % framing)
+        self._llhttp.feed_data(rest)
 
     # --- called by llhttp -----------------------------------------------------------------------------------
 
