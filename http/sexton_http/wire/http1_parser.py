@@ -7,7 +7,6 @@ import httptools
 
 from sexton_http.wire.heads import MAX_HEAD_BYTES, check_head
 
-
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 """Say where a body ends; a head has one of them at most."""
 
