@@ -161,6 +161,23 @@ async def test_what_a_person_is_in_goes_and_what_others_are_in_loses_only_the_va
     assert await storage.erasures.step(done.id) is None
 
 
+async def test_a_value_goes_from_several_rows_of_an_event_that_has_it_nowhere_else(
+    world: StorageWorld,
+) -> None:
+    agent = await world.agent()
+    await world.append(agent, request_json='{"n": 1}')
+    lease = (await world.claim(agent)).lease
+    held = LeaseToken(lease.id, lease.fencing_token)
+    entries = [NewEntry(number, "note", None, {"text": f"to {ANN}"}) for number in (1, 2, 3)]
+    await world.storage.transcripts.append(agent.id, held, entries, TranscriptBounds())
+    await world.end(lease, EventEnd(EventStatus.PROCESSED, response_text="ok"))
+
+    done = await through(world, erasure_of(world))
+
+    assert (done.status, done.erased) == (ErasureStatus.DONE, {"transcripts": 3})
+    assert await texts_of(world, lease) == [f"to {ERASED}"] * 3
+
+
 async def test_an_erasure_begins_again_in_a_database_that_has_lost_it(world: StorageWorld) -> None:
     store, agent = world.storage.erasures, await world.agent()
     done = await through(world, erasure_of(world))

@@ -253,11 +253,12 @@ def _is_empty(name: str, surface: Surface, row: Row) -> bool:
 
 async def _mark(connection: Connection, erasure: Erasure, changes: Sequence[_Change]) -> None:
     for whole in (True, False):
-        events = [
+        # Each once, however many rows of it a page has: one command may not write a mark twice.
+        events = {
             one.row["of_event"] for one in changes if one.whole is whole and one.row["of_event"] is not None
-        ]
+        }
         if events:
-            await connection.execute(_MARK, erasure.id, events, whole)
+            await connection.execute(_MARK, erasure.id, list(events), whole)
 
 
 async def _do(connection: Connection, name: str, surface: Surface, change: _Change) -> None:
