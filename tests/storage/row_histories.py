@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from tests.storage import row_bulk
 from tests.storage.row_requests import REQUESTS
 from tests.storage.row_twins import Twins
 from tests.storage.row_worlds import Dice, World
@@ -31,6 +32,10 @@ AGENTS: Final = 19
 DICE_OF_ONE: Final = 1_000_003
 """Keeps the dice of each step apart from those of the others, and of the next seed."""
 
+BESIDE: Final = 1 << 62
+BESIDE_PERCENT: Final = 60
+"""How many batches are followed by a command of an erasure or a bulk job."""
+
 
 class Difference(NamedTuple):
     """A history whose commands are not decided alike."""
@@ -50,6 +55,10 @@ def _kinds(world: World, seed: int, steps: Sequence[int]) -> Iterator[str]:
         world.dice = dice = Dice(seed * DICE_OF_ONE + step + 1)
         world.now += dice.one(*(LONG_PAUSES_MS if dice.often(LONG_PERCENT) else PAUSES_MS))
         yield dice.one(*KINDS)
+        # Dice of their own too: histories without bulk commands are what they were.
+        world.dice = beside = Dice(BESIDE + seed * DICE_OF_ONE + step)
+        if beside.often(BESIDE_PERCENT):
+            yield beside.one(*row_bulk.KINDS)
 
 
 def difference_of(

@@ -34,6 +34,7 @@ from tests.storage.row_odds import (
     leases_for,
     runner_for,
 )
+from tests.storage.row_texts import document_of, request_of, text_of
 from tests.storage.row_worlds import KEYS, SCHEDULE, TERM_MS, TRIAL, World
 
 ENDS = (
@@ -113,15 +114,16 @@ def appends_alone(world: World) -> list[Write[Any]]:
 def _append(world: World, agent: Zombie) -> AppendEvent:
     dice = world.dice
     at = world.now + dice.one(-40, 0, 40)
+    event_id = dice.id()
     event = Event(
-        id=dice.id(),
+        id=event_id,
         zombie_id=agent.id,
         workspace_id=agent.workspace_id,
         tenant_id=agent.tenant_id,
         actor="webhook:github",
         event_type="push",
         status=EventStatus.RECEIVED,
-        request_json='{"n": "\x00"}',
+        request_json=request_of(event_id) if event_id.int % 2 else '{"n": "\x00"}',
         created_at=at,
         updated_at=at,
         source_event_id=dice.one(None, "source"),
@@ -146,7 +148,7 @@ def _append(world: World, agent: Zombie) -> AppendEvent:
         dedup_key=key,
         budget_daily_nanos=dice.one(None, None, None, None, 5, 100),
         budget_monthly_nanos=dice.one(None, None, None, 60, 60, 100),
-        frames=(NewFrame(agent.id, event.id, "event_received", at, {"n": 1}),),
+        frames=(NewFrame(agent.id, event.id, "event_received", at, document_of(event.id, {"n": 1})),),
         gate=gate,
         body_key=dice.one(*[None] * (9 if world.is_lucky else 1), *KEYS),
         firing=firing,
@@ -167,7 +169,7 @@ def _gate(world: World, event: Event, lease_id: UUID | None, action: str, status
         status=status,
         requested_at=world.now,
         timeout_at=world.now + 60_000,
-        detail="asked \x00",
+        detail=text_of(event.id, "asked \x00"),
         evidence={"why": "so"},
     )
 
@@ -244,14 +246,15 @@ def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, 
         give_attempt_back=status in {LeaseStatus.RELEASED, LeaseStatus.PARKED},
         failure_label=dice.one(None, "label"),
         error_code=dice.one(None, "UZ-RUN-016"),
-        response_text=dice.one(None, "done \x00"),
-        evidence=dice.one(None, {"log": [1, "x"]}),
+        response_text=dice.one(None, text_of(lease.event_id, "done \x00")),
+        evidence=dice.one(None, document_of(lease.event_id, {"log": [1, "x"]})),
         checkpoint=dice.one(None, {"at": 2}),
         input_tokens=dice.upto(5),
         output_tokens=dice.upto(5),
         wall_ms=dice.upto(5),
         failed_checks=dice.upto(2),
     )
+    told = document_of(lease.id, {"text": "in pieces", "name": "shell", "n": 1})
     return EndLease(
         lease_id=lease.id,
         version=lease.version - dice.one(0, 0, 0, 0, 0, 1),
@@ -259,7 +262,7 @@ def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, 
         now=now,
         slice=_slice(world, lease) if dice.often(60) else None,
         event=said,
-        frames=(NewFrame(lease.zombie_id, lease.event_id, "event_complete", now, {}),),
+        frames=(NewFrame(lease.zombie_id, lease.event_id, "event_complete", now, told),),
         require_unexpired=dice.often(40),
         require_expired=dice.often(15),
         report_digest=dice.one(None, b"digest"),

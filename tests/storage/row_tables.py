@@ -35,6 +35,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "proposals": ("id",),
     "memories": ("zombie_id", "key"),
     "frames": ("zombie_id", "seq"),
+    "transcripts": ("zombie_id", "event_id", "attempt"),
+    "transcript_entries": ("zombie_id", "event_id", "attempt", "number"),
+    "webhook_deliveries": ("id",),
+    "webhook_bodies": ("delivery_id",),
+    "failure_groups": ("id",),
+    "key_uses": ("scope", "key_hash"),
+    "bulk_jobs": ("id",),
+    "erasures": ("id",),
+    "erasure_events": ("erasure_id", "event_id"),
     "waiting_events": ("zombie_id", "arrival"),
     "live_leases": ("zombie_id",),
 }
@@ -168,6 +177,24 @@ def rows_in_memory(tables: Tables, gone: Owners = NO_OWNERS, columns: Columns | 
             for memory in entries.values()
         ],
         "frames": [row_of(frame) for frames in tables.frames.values() for frame in frames],
+        "transcripts": [row_of(one) for one in tables.transcripts.values()],
+        "transcript_entries": [
+            row_of(entry) for entries in tables.transcript_entries.values() for entry in entries.values()
+        ],
+        "webhook_deliveries": [row_of(one) for one in tables.deliveries.values()],
+        "webhook_bodies": [
+            {"delivery_id": str(delivery_id), "body": plain(body)}
+            for delivery_id, body in tables.delivery_bodies.items()
+        ],
+        "failure_groups": [row_of(one) for one in tables.failure_groups.values()],
+        "key_uses": [row_of(use) for use in tables.key_uses.values()],
+        "bulk_jobs": [row_of(job) for job in tables.jobs.values()],
+        "erasures": [row_of(one) for one in tables.erasures.values()],
+        "erasure_events": [
+            {"erasure_id": str(erasure_id), "event_id": str(event_id), "whole": whole}
+            for erasure_id, marks in tables.erasure_events.items()
+            for event_id, whole in marks.items()
+        ],
         "waiting_events": [
             {
                 "zombie_id": str(event.zombie_id),
@@ -210,7 +237,8 @@ async def load(connection: asyncpg.Connection, snapshot: Snapshot, next_arrival:
         if rows and name not in FOLLOWING:
             listed = list(rows.values())
             columns = ", ".join(listed[0])
-            text = json.dumps(listed).replace("'", "''")
+            # Without white space, as the statements write documents: sizes are counted of that text.
+            text = json.dumps(listed, separators=(",", ":")).replace("'", "''")
             script.append(
                 f"INSERT INTO {name} ({columns})"
                 f" SELECT {columns} FROM json_populate_recordset(null::{name}, '{text}'::json)"

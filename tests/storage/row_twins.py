@@ -27,6 +27,7 @@ from sexton_storage.records.retention import KeptClass
 from sexton_storage.records.tenants import PlanTier
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import NothingToClaim, OverBudget
+from tests.storage.row_bulk import KINDS as BULK_KINDS, Bulk
 from tests.storage.row_requests import batch_of
 from tests.storage.row_tables import (
     Columns,
@@ -140,9 +141,12 @@ class Twins:
             await sweep(self._connection)
         transaction = self._connection.transaction()
         await transaction.start()
-        clock = None
+        clock = world.now
         try:
+            # Triggers of some rows look at the clock.
+            await self._connection.execute(f"SET LOCAL tests.now_ms = {clock}")
             await load(self._connection, rows_in_memory(world.tables), len(world.tables.arrivals) + 1)
+            bulk = Bulk(world, self._change)
             for place, kind in enumerate(kinds, 1):
                 if world.now != clock:
                     clock = world.now
@@ -152,6 +156,9 @@ class Twins:
                         await self._compare_kill(world)
                     case "drop":
                         await self._compare_drop(world)
+                    case _ if kind in BULK_KINDS:
+                        asked, found, answer = await bulk.compare(kind)
+                        await self._judge(world, kind, (asked,), found, [answer])
                     case _:
                         await self._compare_batch(world, kind, most.get(kind))
                 if place % every == 0:

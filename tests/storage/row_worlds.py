@@ -24,6 +24,8 @@ from sexton_storage.records.workspaces import Workspace
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.rules import BALANCE_EXHAUSTED, BALANCE_EXHAUSTED_CODE, FINISHED_EVENT
 from sexton_storage.terms import DEDUP_WINDOW_MS
+from tests.storage.row_records import put_beside_event, put_beside_tenant
+from tests.storage.row_texts import document_of, request_of, text_of
 
 T = TypeVar("T")
 CLOCK = 1_732_060_800_000 + 5 * 3_600_000
@@ -95,6 +97,7 @@ class World:
             dice.id(), "t", PlanTier.FREE, balance, exhausted_at, CLOCK - 9_000, CLOCK - 900, unlimited
         )
         tables.tenants[tenant.id] = tenant
+        put_beside_tenant(tables, tenant.id, CLOCK - 900)
         self.limits[tenant.id] = dice.one(None, None, 1, 3, *[None, 200] * (5 if self.is_lucky else 0))
         if dice.often(60):
             tables.event_counts[tenant.id, day_of(CLOCK)] = dice.upto(3)
@@ -169,7 +172,8 @@ class World:
             if dice.often(40):
                 tables.spend[agent.id, day] = dice.one(0, 5, 60)
         if dice.often(30):
-            tables.memories[agent.id] = {"k": Memory(agent.id, "k", "c", "core", CLOCK - 700)}
+            said = text_of(zombie_id, "c")
+            tables.memories[agent.id] = {"k": Memory(agent.id, "k", said, "core", CLOCK - 700)}
         busy = dice.often(self._busy_percent)
         for number in range(busy + dice.upto(4)):
             self._event(agent, CLOCK - 7_000 + 400 * number, busy=busy)
@@ -181,18 +185,24 @@ class World:
         for number in range(dice.upto(3)):
             status = dice.one(FollowUpStatus.PENDING, *FollowUpStatus)
             closed_at = None if status is FollowUpStatus.PENDING else CLOCK - 50
+            follow_up_id = dice.id()
             follow_up = FollowUp(
-                id=dice.id(),
+                id=follow_up_id,
                 zombie_id=agent.id,
-                event_id=dice.id(),
+                event_id=self._maker_of(agent, dice.id()),
                 call_id=f"c{number}",
-                message="later",
+                message=text_of(follow_up_id, "later"),
                 at=CLOCK,
                 created_at=CLOCK - 500,
                 status=status,
                 closed_at=closed_at,
             )
             self.tables.follow_ups[follow_up.id] = follow_up
+
+    def _maker_of(self, agent: Zombie, drawn: UUID) -> UUID:
+        """An event of the agent for every other follow-up, one that is not there for the rest."""
+        own = [event.id for event in self.tables.events.values() if event.zombie_id == agent.id]
+        return own[drawn.int % len(own)] if own and drawn.int % 2 else drawn
 
     def _keys(self, agent: Zombie) -> None:
         dice = self.dice
@@ -213,23 +223,24 @@ class World:
         if status is EventStatus.RUNNING and not free:
             status = EventStatus.RECEIVED
         attempts = dice.upto(5)
+        event_id = dice.id()
         event = Event(
-            id=dice.id(),
+            id=event_id,
             zombie_id=agent.id,
             workspace_id=agent.workspace_id,
             tenant_id=agent.tenant_id,
             actor="webhook:github",
             event_type="push",
             status=status,
-            request_json="{}",
+            request_json=request_of(event_id),
             created_at=at,
             updated_at=at,
             attempts=attempts,
             first_leased_at=at + 5 if attempts else None,
             parked_ms=dice.one(0, 0, 700),
             parked_at=dice.one(None, None, CLOCK - 60, CLOCK + 60),
-            checkpoint=dice.one(None, {"step": 1}),
-            response_text=dice.one(None, "so far"),
+            checkpoint=dice.one(None, document_of(event_id, {"step": 1})),
+            response_text=dice.one(None, text_of(event_id, "so far")),
             input_tokens=dice.upto(9),
             output_tokens=dice.upto(9),
             wall_ms=dice.upto(9),
@@ -255,6 +266,7 @@ class World:
             event = replace(event, status=EventStatus.RECEIVED)
         running = status is EventStatus.RUNNING
         tables.put_event_row(EventRow(event, pending[0] if waits else None, past + running))
+        put_beside_event(tables, event)
         if running:
             self._live_lease(event, past + 1)
         tables.zombies[agent.id] = replace(
@@ -277,8 +289,8 @@ class World:
                 status=status,
                 requested_at=CLOCK - dice.one(100, 200),
                 timeout_at=CLOCK + 60_000,
-                detail="asked",
-                evidence={"n": number},
+                detail=text_of(event.id, "asked"),
+                evidence=document_of(event.id, {"n": number}),
             )
             gates.append(gate)
             self.tables.gates[gate.id] = gate
@@ -353,14 +365,16 @@ class World:
     def _proposal(self, event: Event, lease: Lease, number: int) -> None:
         dice = self.dice
         rejected = dice.often(70)
+        proposal_id = dice.id()
         proposal = Proposal(
-            id=dice.id(),
+            id=proposal_id,
             zombie_id=event.zombie_id,
             workspace_id=event.workspace_id,
             tenant_id=event.tenant_id,
             status=ProposalStatus.REJECTED if rejected else ProposalStatus.PENDING,
             title=f"p{number}",
-            rationale="r",
+            rationale=text_of(proposal_id, "r"),
+            event_id=event.id if proposal_id.int % 2 else None,
             diff="d",
             base_config_version_id=dice.id(),
             created_by="run",

@@ -36,6 +36,27 @@ def test_histories_are_decided_alike(twins: Twins) -> None:
     assert found is None, str(found)
 
 
+@pytest.mark.parametrize(
+    ("seed", "old", "new", "says"),
+    [
+        (5, "is_removed = true, entries = 0", "is_removed = true, entries = 1", "entries: rule 0"),
+        (5, "WHEN status = 'pending' THEN 'cancelled'", "WHEN true THEN 'cancelled'", "status: rule"),
+        (5, "unnest($2::uuid[]) u(id)", "unnest($2::uuid[]) u(id) LIMIT 1", "erasure_events"),
+        (5, "AND version = $2 - 1", "AND version <= $2", "answer to"),
+    ],
+)
+def test_a_statement_of_an_erasure_or_a_job_that_deviates_is_found(
+    twins: Twins, seed: int, old: str, new: str, says: str
+) -> None:
+    words = twins.reword(old, new)
+
+    found = first_difference(twins, seed, 6_000)
+
+    assert words.put, "the statement does not say this any more: word another deviation"
+    assert found is not None
+    assert says in found.says
+
+
 def test_a_statement_that_deviates_is_found_and_cut_down(twins: Twins) -> None:
     words = twins.reword("attempts = e.attempts + 1", "attempts = e.attempts + 2")
 
