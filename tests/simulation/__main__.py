@@ -35,7 +35,7 @@ class Line(NamedTuple):
     simulated_s: float
     spent_s: float
     counts: Counter[str]
-    """What was done: events, leases, gates."""
+    """What was done: events, leases, gates, bulk jobs, erasures."""
     faults: Counter[str]
     """How many of each kind came."""
 
@@ -55,6 +55,7 @@ def _live(seed: int, size: Size, trace: str | None) -> Line:
     if heard.record is not None:
         tables = heard.record.tables
         counts.update(events=len(tables.events), leases=len(tables.leases), gates=len(tables.gates))
+        counts.update(jobs=len(tables.jobs), erasures=len(tables.erasures))
     spent_s = time.process_time() - began
     return Line(seed, said, is_broken, heard.ended_s, spent_s, counts, Counter(heard.counts))
 
@@ -137,6 +138,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="simulated time of each, 2 or more")
     parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name, help="how much happens")
     parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
+    parser.add_argument(
+        "--no-bulk-work", action="store_true", help="nobody replays or cancels in bulk, or has values erased"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
         "--spend", type=float, help="minutes of processor time after which no more seeds begin"
@@ -148,7 +152,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--fault", help="with --shrink: a fault of the drill that is planted")
     parser.add_argument("--replay", type=Path, help="live through a kept one again")
     chosen = parser.parse_args(words)
-    size = lasting(chosen.minutes, chosen.pace, chosen.begins)
+    size = lasting(chosen.minutes, chosen.pace, chosen.begins, bulk_work=not chosen.no_bulk_work)
     if chosen.replay is not None:
         return _replay(chosen.replay)
     if chosen.shrink:

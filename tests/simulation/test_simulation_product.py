@@ -17,7 +17,10 @@ from msgspec.structs import replace
 from sexton_engine import ActorSystem
 from sexton_runner.lease import Usage
 from sexton_storage.memory.tables import Tables
+from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.jobs import JobKind, JobStatus
+from tests.simulation import plants_of_bulk
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found
 from tests.simulation.product import judges, judges_of_books, judges_of_programs
@@ -33,7 +36,7 @@ from tests.thorough import amount
 ROOT = Path(__file__).parents[2]
 MINUTES = 2
 SMALL = lasting(MINUTES)
-SEED = 3
+SEED = 9
 OTHER_PYTHONS = [one for one in os.environ.get("SEXTON_OTHER_PYTHONS", "").split(os.pathsep) if one]
 """Paths of further interpreters that have our packages, separated as in PATH."""
 MORE_SEEDS = amount(1, 50, variable="SEXTON_SEEDS")
@@ -76,6 +79,13 @@ def test_people_are_served_although_much_goes_wrong(life: Life[Outcome]) -> None
     assert any(event.completed_at for event in record.tables.events.values())
 
 
+def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(life: Life[Outcome]) -> None:
+    tables = life.value.record.tables
+
+    assert any(job.kind is JobKind.REPLAY and job.status is JobStatus.DONE for job in tables.jobs.values())
+    assert any(one.status is ErasureStatus.DONE for one in tables.erasures.values())
+
+
 @pytest.mark.parametrize("seed", range(100, 100 + MORE_SEEDS))
 def test_no_seed_breaks_a_promise(seed: int) -> None:
     assert len(live(seed, SMALL).value.record.promises.accepted) >= 10
@@ -83,6 +93,14 @@ def test_no_seed_breaks_a_promise(seed: int) -> None:
 
 def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
     assert found(fault_named("token-stays"), SMALL, seeds=1) == (0, "fencing_grows")
+
+
+@pytest.mark.parametrize(
+    ("fault", "judge"),
+    [("job-takes-all", "jobs_keep_to_their_filter"), ("erasure-waits-for-nothing", "erased_is_gone")],
+)
+def test_a_fault_in_bulk_work_is_noticed(fault: str, judge: str) -> None:
+    assert found(fault_named(fault), lasting(5), seeds=1) == (0, judge)
 
 
 def test_answers_meet_runs_that_park() -> None:
@@ -271,13 +289,14 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges.nothing_overdue: _a_dead_lease,
     judges.nothing_forgotten: _nobody_comes,
     judges.fires_in_time: _a_lost_firing,
+    **plants_of_bulk.PLANTED,
 }
 
 
 def _copy_of(record: Record) -> Record:
     tables: Tables = copy.copy(record.tables)
     copied = ("leases", "events", "arrivals", "tenants", "gates", "frames", "waiting", "charges", "metering")
-    for name in copied:
+    for name in (*copied, "jobs", "erasures"):
         setattr(tables, name, dict(getattr(tables, name)))
     promises = replace_fields(record.promises, followed=list(record.promises.followed), strangers_saw=[])
     return replace_fields(
@@ -287,6 +306,8 @@ def _copy_of(record: Record) -> Record:
         resolved=dict(record.resolved),
         ended=dict(record.ended),
         idle_since=dict(record.idle_since),
+        requests=dict(record.requests),
+        before=dict(record.before),
         runs=Runs(),
         doubled={},
     )

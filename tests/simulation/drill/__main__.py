@@ -44,12 +44,13 @@ def main(words: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name)
     parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
+    parser.add_argument("--no-bulk-work", action="store_true", help="as in python -m tests.simulation")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", type=Path, help="the page to write")
     chosen = parser.parse_args(words)
     all_of_pace = ALL if chosen.pace == DENSE.name else faults_of_time.FAULTS
     names = chosen.names or [fault.name for fault in all_of_pace]
-    size = lasting(chosen.minutes, chosen.pace, chosen.begins)
+    size = lasting(chosen.minutes, chosen.pace, chosen.begins, bulk_work=not chosen.no_bulk_work)
     seen: list[Row] = []
     for name, says, noticed in rows(names, size, chosen.seeds, chosen.processes):
         seen.append((name, says, noticed))

@@ -23,6 +23,7 @@ from tests.simulation.world.run import World
 
 TRIP_S: Final = (0.000_2, 0.001_5)
 """One way to the database, or back."""
+SLOW_S: Final = 0.2
 HANG_S: Final = (0.1, 2.0)
 """After which time a call notices that nobody answers."""
 
@@ -52,6 +53,10 @@ class Database:
     def now_ms(self) -> int:
         """The clock of the database."""
         return round((self.world.timeline.start_s + self.world.now) * 1000)
+
+    def is_slow(self) -> bool:
+        """Whether a way takes much longer than it should."""
+        return self.trip_s[1] > SLOW_S
 
     def is_reached_from(self, machine: Machine) -> bool:
         return not self.is_down and not self.world.network.is_cut(machine, self.machine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,12 +20,14 @@ from sexton_runner.timing import Timing
 from tests.simulation.product import rare_looks
 from tests.simulation.product.database import Database
 from tests.simulation.product.guests import Guests
+from tests.simulation.product.job_operator import Operator
 from tests.simulation.product.kept_rows import EVENT_DAYS, KeptRows
 from tests.simulation.product.looks import Looks
 from tests.simulation.product.misfortunes import Misfortunes, Program
 from tests.simulation.product.node import NAME, first_start, run_node
-from tests.simulation.product.pace import DENSE, PACES
+from tests.simulation.product.pace import DENSE, PACES, Pace
 from tests.simulation.product.people import Caller, Promises
+from tests.simulation.product.privacy_officer import PrivacyOfficer
 from tests.simulation.product.record import Record
 from tests.simulation.product.runner import Lost, SimulatedRunner, play
 from tests.simulation.product.runs import Runs
@@ -58,9 +60,13 @@ class Size:
     """How often trouble and peace come."""
     begins_s: float | None = None
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
+    bulk_work: bool = False
+    """Whether events are dealt with in bulk, and values erased. Lives that were kept before had neither."""
 
 
-def lasting(minutes: float, pace: str = DENSE.name, begins_s: float | None = None) -> Size:
+def lasting(
+    minutes: float, pace: str = DENSE.name, begins_s: float | None = None, *, bulk_work: bool = True
+) -> Size:
     """A life of that many minutes, of which at least one is peace; at a slow pace each day has its peace.
 
     >>> week = lasting(7 * 24 * 60, "slow")
@@ -69,7 +75,8 @@ def lasting(minutes: float, pace: str = DENSE.name, begins_s: float | None = Non
     """
     if pace == DENSE.name:
         peace_s = max(60.0, minutes * 12)
-        return Size(trouble_s=minutes * 60 - peace_s, peace_s=peace_s, begins_s=begins_s)
+        trouble_s = minutes * 60 - peace_s
+        return Size(trouble_s=trouble_s, peace_s=peace_s, begins_s=begins_s, bulk_work=bulk_work)
     rounds = max(1, round(minutes / DAY_MINUTES))
     least, most = SLOW_PEACE_S
     round_s = minutes * 60 / rounds
@@ -176,12 +183,21 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     misfortunes = Misfortunes(world, database, nodes, runners, pace)
     world.machine("fate").start(misfortunes.run)
     people.start(person().decide_at_parking, heard.runs.parkings.at_people)
+    if size.bulk_work:
+        _start_bulk_work(people, person, database, pace)
     try:
         await Looks(world, database, record, misfortunes, programs=(*nodes, *runners), pace=pace).live(size)
     finally:
         heard.ended_s, heard.faults = world.now, misfortunes.planned
         heard.counts = dict(sorted(misfortunes.counts.items()))
     return Outcome(record, heard.counts)
+
+
+def _start_bulk_work(people: Machine, person: Callable[[], Caller], database: Database, pace: Pace) -> None:
+    if pace.habits.jobs is not None:
+        people.start(Operator(person(), database.now_ms, database.is_slow).run)
+    if pace.habits.erasures is not None:
+        people.start(PrivacyOfficer(person()).run)
 
 
 def _end_ms(world: World, size: Size) -> int:

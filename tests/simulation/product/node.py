@@ -62,8 +62,9 @@ def _routes(paths: tuple[str, ...], nouns: tuple[str, ...]) -> tuple[Operation, 
 
 _PATHS: Final = ("/v1/runners", "/v1/webhooks", "/v1/fleet")
 _NOUNS: Final = ("approvals", "credentials", "zombies")
+_IN_BULK: Final = ("events:replay", "events:cancel", "jobs", "erasures")
 ROUTES: Final = {
-    False: _routes(_PATHS, _NOUNS),
+    False: (*_routes(_PATHS, _NOUNS), *(one for one in _routes((), _IN_BULK) if one.method == "POST")),
     True: _routes((*_PATHS, "/v1/api-keys"), (*_NOUNS, "retention")),
 }
 """Those that a simulation asks, by whether it is at the slow pace.

@@ -55,6 +55,10 @@ class Habits:
     follow_again: Span = (0.2, 2)
     guests: Span | None = None
     """Between two looks of those whose keys expire; None: there are none."""
+    jobs: Span | None = None
+    """Between two bulk jobs of an operator; None: there is none."""
+    erasures: Span | None = None
+    """Before the first erasure; before the second it is twice as long, and so on. None: there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,7 @@ KINDS: Final = (
     "slow_network",
     "drain",
 )
-DENSE: Final = Pace("dense", KINDS)
+DENSE: Final = Pace("dense", KINDS, habits=Habits(jobs=(10, 90), erasures=(20, 60)))
 SLOW: Final = Pace(
     "slow",
     (*KINDS, "deploy"),

@@ -11,6 +11,7 @@ import httpx2
 import orjson
 import trio
 
+from tests.simulation.product.customers import about
 from tests.simulation.product.node import NAME, PORT
 from tests.simulation.product.pace import DENSE, Pace
 from tests.simulation.product.requests import tell_of
@@ -39,6 +40,23 @@ class Presented(NamedTuple):
     status: int
 
 
+class AskedJob(NamedTuple):
+    """What a bulk job was asked to do; times by the database's clock, in ms."""
+
+    mark: str
+    """What the events have that a replay makes: their requests say ``"job"`` and this."""
+    agent: UUID
+    after_ms: int
+    before_ms: int
+    asked_ms: int
+    replays: bool
+    """It replays what is over; else it cancels what is not."""
+
+    @property
+    def filter(self) -> str:
+        return f"agent:{self.agent} after:{self.after_ms} before:{self.before_ms}"
+
+
 @dataclass
 class Promises:
     """What people were told, which the judges hold the rows to."""
@@ -56,6 +74,8 @@ class Promises:
     """What another tenant was shown of this one."""
     presented: list[Presented] = field(default_factory=list)
     """Keys and tokens that expire, as they were answered since the judges looked."""
+    jobs: dict[str, AskedJob] = field(default_factory=dict)
+    """Filter to the bulk job that was asked for with it; no two are alike."""
     is_calm: bool = False
     """No faults any more, and no new deliveries."""
     tries: int = 0
@@ -146,7 +166,8 @@ class Caller:
                 await self._deliver(http, self.rng.choice(agents), f"{name}-{number}")
 
     async def _deliver(self, http: httpx2.AsyncClient, agent: UUID, delivery: str) -> None:
-        body = orjson.dumps({"action": "completed", "workflow_run": {"delivery": delivery}})
+        run = {"delivery": delivery}
+        body = orjson.dumps({"action": "completed", "workflow_run": run, **about(delivery)})
         signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
         headers = {
             "x-github-event": "workflow_run",

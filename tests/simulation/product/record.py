@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
 from uuid import UUID
 
 from sexton_engine import ActorSystem
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.leases import Lease
+from tests.simulation.product.customers import parts_of
 from tests.simulation.product.people import Promises
 from tests.simulation.product.runs import Runs
 from tests.simulation.product.times import Times
@@ -18,6 +21,18 @@ from tests.simulation.world.processes import Process
 
 class Broken(AssertionError):
     """A promise is broken."""
+
+
+class Request(NamedTuple):
+    """What an event asked when it was seen first: an erasure may take it away later."""
+
+    customer: str
+    named: str
+    """Another customer whom it names."""
+    job: str | None
+    """The mark of the bulk job that made the event."""
+    was_erased: bool
+    """It was seen too late."""
 
 
 @dataclass
@@ -36,6 +51,13 @@ class Record:
     doubled: dict[UUID, int] = field(default_factory=dict)
     """Agents of which two runs are at work, and at how many looks in a row that was seen."""
 
+    requests: dict[UUID, Request] = field(default_factory=dict)
+    """By event; kept by ``read_requests``."""
+    before: dict[UUID, int] = field(default_factory=dict)
+    """Erasure to how many events had arrived before its last pass began, at least."""
+    arrived: int = 0
+    """How many events had arrived when the judges last looked for erasures."""
+
     late_ms: int = 0
     """By how much servers that look rarely may be late."""
     resting: set[UUID] = field(default_factory=set)
@@ -48,6 +70,13 @@ class Record:
         for lease in self.tables.leases.values():
             found.setdefault(lease.zombie_id, []).append(lease)
         return {agent: sorted(rows, key=lambda row: row.fencing_token) for agent, rows in found.items()}
+
+    def read_requests(self) -> dict[UUID, Request]:
+        """What each event asked, those included that have come since this was asked last."""
+        for event in islice(self.tables.events.values(), len(self.requests), None):
+            customer, named, rest = parts_of(event.request_json)
+            self.requests[event.id] = Request(customer, named, rest.get("job"), "erased" in rest)
+        return self.requests
 
 
 Judge = Callable[[Record], Iterator[str]]

@@ -12,6 +12,7 @@ from tests.simulation.world.timeline import START_S
 SHORT_S: Final = 0.05
 """An answer that comes sooner needs no word on when it was asked for."""
 _AT_GATE: Final = {"approve": "approves", "deny": "denies"}
+_IN_BULK: Final = {"events:replay": "replayed", "events:cancel": "cancelled"}
 QUIET: Final = ("/heartbeats", "/transcripts", "/transcript", "/activity", "/credentials")
 """Whose success tells nobody anything."""
 
@@ -65,6 +66,13 @@ def _asked(method: str, path: str, asked: Any) -> str:
             return f"asks for an approval under lease {lease}"
         case [*_, "heartbeats"]:
             return f"says that it holds {_listed('lease', asked.get('active_lease_ids', ()))}"
+        case [*_, ("events:replay" | "events:cancel") as what]:
+            return f"has events {_IN_BULK[what]} by {asked['filter']}"
+        case [*_, "jobs", decided]:
+            job, _, word = decided.partition(":")
+            return f"has job {job} {word}"
+        case [*_, "erasures"]:
+            return f"has {asked['value']} {'counted' if asked['dry_run'] else 'erased'}"
         case [*_, "approvals", decided]:
             gate, _, word = decided.partition(":")
             return f"{_AT_GATE.get(word, word)} gate {gate}"
@@ -101,6 +109,12 @@ def _learned(path: str, known: Any, start_s: float) -> Iterator[str]:
         yield f"it is {known['outcome']}"
     if "gate_id" in known and "outcome" not in known:
         yield f"gate {known['gate_id']} is {known.get('status', 'open')}"
+    if known.get("job"):
+        yield f"it is job {known['job']['job_id']}, about {known['total']} events"
+    elif "job_id" in known:
+        yield f"it is {known['status']}"
+    if "erasure_id" in known:
+        yield f"it is erasure {known['erasure_id']}"
     if "duplicate" in known:
         yield f"{'it was kept before' if known['duplicate'] else 'it is kept'}, as {known.get('status')}"
 

@@ -31,6 +31,7 @@ from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Job, Outfit, Pipe
 from sexton_runner.supervisors.process import supervise
 from sexton_runner.timing import Clock, Timing
+from tests.simulation.product.customers import parts_of
 from tests.simulation.product.node import NAME, PORT
 from tests.simulation.product.requests import tell_of
 from tests.simulation.product.runs import Handed, Parkings, Runs
@@ -116,7 +117,8 @@ async def play(
 
 
 def _script_of(seed: int, job: Job) -> Random:
-    asked = orjson.dumps(job.lease.event.request_json, option=orjson.OPT_SORT_KEYS)
+    # Whom it is about changes nothing in what is done.
+    asked = orjson.dumps(parts_of(job.lease.event.request_json).rest, option=orjson.OPT_SORT_KEYS)
     return Random((seed << 40) + (job.lease.attempt << 32) + zlib.crc32(asked))
 
 
@@ -145,16 +147,22 @@ async def _play(
     )
     asking = WatchedAsking(run, parkings, resting=partial(_rest, live))
     read = written = 0
+    customer = parts_of(job.lease.event.request_json).customer
     for step in range(rng.randrange(1, 4)):
         await trio.sleep(rng.uniform(0.3, 9))
         read, written = read + rng.randrange(3000), written + rng.randrange(500)
         live.usage.count(TokenCounts(read, 0, written, 0))
-        voice.sender.put(chunk(f"step {step}"))
+        voice.sender.put(chunk(f"step {step} for {customer}"))
         if rng.random() < 0.2:
-            await asking.decide(Ask("1", f"deploy-{step}", "http", "deploy", "Deploy again.", "one"), b"{}")
+            what = f"Deploy again for {customer}."
+            await asking.decide(Ask("1", f"deploy-{step}", "http", "deploy", what, "one"), b"{}")
     if rng.random() < 0.1:
-        return failed("agent_run", "it did not work")
-    return Ending(outcome=Outcome.PROCESSED, response_text="done", evidence={"found": "it"})
+        return failed("agent_run", f"it did not work for {customer}")
+    return Ending(
+        outcome=Outcome.PROCESSED,
+        response_text=f"done for {customer}",
+        evidence={"found": "it", "for": customer},
+    )
 
 
 def _rest(live: LiveLease, rests: bool) -> None:

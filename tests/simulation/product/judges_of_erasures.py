@@ -1,0 +1,116 @@
+"""What must hold of erasures: what is erased is gone, a receipt counts it once, and none comes to rest."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+from uuid import UUID
+
+from sexton_storage.decisions.erasure import ERASED, ERASED_DOCUMENT, needle_of
+from sexton_storage.memory.tables import Tables
+from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
+from sexton_storage.records.events import Event
+from tests.simulation.product.customers import CUSTOMERS, PATH
+from tests.simulation.product.record import Record
+
+FRESH_MS: Final = 5_000
+"""For so long after its end an erasure is compared with all rows; what was there has gone then."""
+RESTS_MS: Final = 20_000
+"""One that waits looks through all again every five seconds."""
+_CUSTOMER_OF: Final = {needle_of(PATH, one).sha256: one for one in CUSTOMERS}
+
+
+def is_erased(event: Event) -> bool:
+    """Whether an erasure has taken the whole event."""
+    return event.request_json == ERASED_DOCUMENT
+
+
+def erased_is_gone(record: Record) -> Iterator[str]:
+    """When an erasure is done, what was there before its last pass has the value nowhere."""
+    tables, now = record.tables, record.tables.now()
+    for erasure in tables.erasures.values():
+        if erasure.dry_run or erasure.status is ErasureStatus.STOPPED:
+            continue
+        if erasure.status is ErasureStatus.WAITING:
+            # Another pass begins later than this.
+            record.before[erasure.id] = len(tables.arrivals)
+        # It was begun after the judges looked for the last time.
+        before = record.before.setdefault(erasure.id, record.arrived)
+        if erasure.status is ErasureStatus.DONE and now - (erasure.ended_at or 0) <= FRESH_MS:
+            yield from _left(record, erasure, before)
+    record.arrived = len(tables.arrivals)
+
+
+def _left(record: Record, erasure: Erasure, before: int) -> Iterator[str]:
+    """What is left of what was there when ``before`` events had arrived."""
+    tables, value = record.tables, _CUSTOMER_OF[erasure.sha256]
+    persons: set[UUID] = set()
+    for event_id, request in record.read_requests().items():
+        if tables.arrivals[event_id] > before:
+            continue
+        event = tables.events[event_id]
+        if request.customer == value:
+            persons.add(event_id)
+            if not is_erased(event):
+                yield f"event {event_id} is there as it was, though erasure {erasure.id} is done"
+        texts = (event.request_json, event.response_text, event.source_event_id, event.evidence)
+        if _has(value, *texts, event.checkpoint):
+            yield f"event {event_id} has the value of erasure {erasure.id}"
+    yield from _left_beside(tables, erasure, persons)
+
+
+def _left_beside(tables: Tables, erasure: Erasure, persons: set[UUID]) -> Iterator[str]:
+    value = _CUSTOMER_OF[erasure.sha256]
+    for gate in tables.gates.values():
+        texts = (gate.proposed_action, gate.blast_radius, gate.detail, gate.evidence)
+        if gate.event_id in persons and _has(value, *texts):
+            yield f"gate {gate.id} has the value of erasure {erasure.id}"
+    for agent, frames in tables.frames.items():
+        for frame in frames:
+            if frame.event_id not in persons:
+                continue
+            if _has(value, frame.data) or frame.data.get("text", ERASED) != ERASED:
+                yield f"frame {frame.seq} of agent {agent} has what erasure {erasure.id} was to take"
+    for delivery in tables.deliveries.values():
+        if delivery.event_id in persons and _has(value, delivery.headers, delivery.detail):
+            yield f"delivery {delivery.id} has the value of erasure {erasure.id}"
+    for job in tables.jobs.values():
+        if job.ended_at is not None and _has(value, job.filter, job.request_json):
+            yield f"job {job.id} has the value of erasure {erasure.id}"
+
+
+def _has(value: str, *texts: Any) -> bool:
+    return any(value in str(text) for text in texts)
+
+
+def receipts_agree(record: Record) -> Iterator[str]:
+    """The receipts of erasures count each event that went, once."""
+    tables = record.tables
+    counted: Counter[str] = Counter()
+    for erasure in tables.erasures.values():
+        if not erasure.dry_run:
+            counted[_CUSTOMER_OF[erasure.sha256]] += erasure.erased.get("events", 0)
+    if not counted:
+        return
+    gone: Counter[str] = Counter()
+    perhaps: Counter[str] = Counter()
+    unseen = 0
+    for event_id, request in record.read_requests().items():
+        event = tables.events[event_id]
+        unseen += request.was_erased
+        if is_erased(event):
+            gone[request.customer] += 1
+            # The other one whom it named may have been taken out before.
+            perhaps[request.named] += 1
+        elif request.named not in event.request_json:
+            gone[request.named] += 1
+    for value, count in counted.items():
+        if not gone[value] <= count <= gone[value] + perhaps[value] + unseen:
+            yield f"{gone[value]} events of {value} are gone, and receipts count {count}"
+
+
+def erasures_go_on(record: Record) -> Iterator[str]:
+    """Once faults have healed, an erasure that is not over looks through all again and again."""
+    now = record.tables.now()
+    for erasure in record.tables.erasures.values():
+        if erasure.status not in OVER and now - erasure.updated_at > RESTS_MS:
+            yield f"erasure {erasure.id} is {erasure.status} since {now - erasure.updated_at} ms"
