@@ -31,6 +31,17 @@ def _leased_again(held_back: Any) -> Any:
     return changed
 
 
+def _later_is_now(claim: Any) -> Any:
+    def changed(rows: Any, write: Any) -> Any:
+        found = rows.next
+        if found is None:
+            return claim(rows, write)
+        event = replace(found.event, retry_at=None)
+        return claim(replace(rows, next=replace(found, event=event)), write)
+
+    return changed
+
+
 def _same_token(new_lease: Any) -> Any:
     return lambda write, row, *, token: new_lease(write, row, token=max(1, token - 1))
 
@@ -190,6 +201,13 @@ FAULTS: Final = (
         f"{DECISIONS}.claim",
         "held_back",
         _leased_again,
+    ),
+    Fault(
+        "later-is-now",
+        "an event that was given back for later is leased at once",
+        f"{DECISIONS}.claim",
+        "claim",
+        _later_is_now,
     ),
     Fault("token-stays", "the fencing token does not grow", f"{DECISIONS}.claim", "new_lease", _same_token),
     Fault("end-unchecked", "what has ended can be ended again", f"{DECISIONS}.end", "may_end", _no_fence),

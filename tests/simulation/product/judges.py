@@ -114,6 +114,18 @@ def order_of_agent(record: Record) -> Iterator[str]:
             yield f"agent {agent} began {arrivals}"
 
 
+def later_is_later(record: Record) -> Iterator[str]:
+    """An event that a run has given back for later is given to nobody before its time."""
+    tables = record.tables
+    for lease in tables.leases.values() if record.put_off else ():
+        until, attempt = record.put_off.get(lease.event_id, (0, 0))
+        if lease.attempt > attempt and lease.granted_at < until:
+            yield f"event {lease.event_id} was to wait until {until}, and was leased at {lease.granted_at}"
+    for event in tables.events.values():
+        if event.retry_at is not None:
+            record.put_off[event.id] = event.retry_at, tables.lease_counts[event.id]
+
+
 def gate_once(record: Record) -> Iterator[str]:
     """A gate resolves once, and as the one who decided was told."""
     for gate in record.tables.gates.values():
@@ -194,6 +206,7 @@ JUDGES: Final[Sequence[Judge]] = (
     no_old_token,
     accepted_once,
     order_of_agent,
+    later_is_later,
     every_cent_once,
     gate_once,
     one_gate_an_action,

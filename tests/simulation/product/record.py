@@ -43,6 +43,8 @@ class Record:
     promises: Promises
     resolved: dict[UUID, GateStatus] = field(default_factory=dict)
     ended: dict[UUID, tuple[str, str]] = field(default_factory=dict)
+    put_off: dict[UUID, tuple[int, int]] = field(default_factory=dict)
+    """Events given back for later: until when, by the database's clock in ms, and by which attempt."""
     idle_since: dict[UUID, int] = field(default_factory=dict)
     """Agent with something to do and without a lease: since when; database's clock, ms."""
     systems: dict[Process, ActorSystem] = field(default_factory=dict)

@@ -15,6 +15,7 @@ import trio
 
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.command_protocol import Ask
+from sexton_runner.errors import ControlPlaneError
 from sexton_runner.frames import chunk
 from sexton_runner.gates import Asking
 from sexton_runner.lease import Halt, LiveLease
@@ -43,6 +44,9 @@ from tests.simulation.world.sockets import SimulatedSocket
 LIMITS = Limits(wall_s=3600, memory_bytes=1 << 28, pids=64)
 SLOTS = 2
 DRAIN_S = 20.0
+PUT_OFF_EACH = 32
+"""One run in so many finds that it can go on only later, as one does whose models are all busy."""
+PUT_OFF_MS = 12_000
 PARKING_S = 0.012
 """From the last look at a gate to the parking. A person needs as long to reach a server."""
 
@@ -111,15 +115,25 @@ async def play(
     runs.handed.append(Handed(lease_id, process.machine.name, job.lease.instructions))
     try:
         rng = _script_of(seed, job)
-        return await _play(job, live, plane, rng, runs.parkings, voice=voice, redactor=redactor)
+        ending = await _play(job, live, plane, rng, runs.parkings, voice=voice, redactor=redactor)
+        return await _put_off(live, plane) if _is_put_off(seed, job) else ending
     finally:
         runs.at_work.pop(live, None)
 
 
 def _script_of(seed: int, job: Job) -> Random:
+    return Random((seed << 40) + (job.lease.attempt << 32) + _asked(job))
+
+
+def _asked(job: Job) -> int:
     # Whom it is about changes nothing in what is done.
-    asked = orjson.dumps(parts_of(job.lease.event.request_json).rest, option=orjson.OPT_SORT_KEYS)
-    return Random((seed << 40) + (job.lease.attempt << 32) + zlib.crc32(asked))
+    rest = parts_of(job.lease.event.request_json).rest
+    return zlib.crc32(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS))
+
+
+def _is_put_off(seed: int, job: Job) -> bool:
+    """Not drawn from the script: nothing else of a run is another for it."""
+    return (_asked(job) + 7 * job.lease.attempt + 13 * seed) % PUT_OFF_EACH == 0
 
 
 async def _play(
@@ -163,6 +177,17 @@ async def _play(
         response_text=f"done for {customer}",
         evidence={"found": "it", "for": customer},
     )
+
+
+async def _put_off(live: LiveLease, plane: ControlPlane) -> Ending:
+    """Give the event back for later, as the product's loop does when every model is busy."""
+    body = {"reason": "every model is busy", "retry_after_ms": PUT_OFF_MS, "usage": live.renewal()}
+    try:
+        await plane.give_back(live.lease.lease_id, body)
+    except ControlPlaneError as refusal:
+        return failed("agent_run", f"it was not given back: {refusal}")
+    live.halt(Halt.GIVEN_BACK, "every model is busy")
+    return await trio.sleep_forever()  # The halt has cancelled the scope that this runs in.
 
 
 def _rest(live: LiveLease, rests: bool) -> None:
