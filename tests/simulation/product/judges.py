@@ -34,6 +34,7 @@ from tests.simulation.product.judges_of_programs import (
     no_false_death,
     one_run_at_a_time,
 )
+from tests.simulation.product.judges_of_runs import later_is_later, one_ceiling, scored_as_decided
 from tests.simulation.product.record import Judge, Record
 
 TERM_AND_A_SECOND_MS: Final = 31_000
@@ -112,18 +113,6 @@ def order_of_agent(record: Record) -> Iterator[str]:
         ]
         if arrivals != sorted(arrivals):
             yield f"agent {agent} began {arrivals}"
-
-
-def later_is_later(record: Record) -> Iterator[str]:
-    """An event that a run has given back for later is given to nobody before its time."""
-    tables = record.tables
-    for lease in tables.leases.values() if record.put_off else ():
-        until, attempt = record.put_off.get(lease.event_id, (0, 0))
-        if lease.attempt > attempt and lease.granted_at < until:
-            yield f"event {lease.event_id} was to wait until {until}, and was leased at {lease.granted_at}"
-    for event in tables.events.values():
-        if event.retry_at is not None:
-            record.put_off[event.id] = event.retry_at, tables.lease_counts[event.id]
 
 
 def gate_once(record: Record) -> Iterator[str]:
@@ -206,7 +195,6 @@ JUDGES: Final[Sequence[Judge]] = (
     no_old_token,
     accepted_once,
     order_of_agent,
-    later_is_later,
     every_cent_once,
     gate_once,
     one_gate_an_action,
@@ -225,6 +213,9 @@ JUDGES: Final[Sequence[Judge]] = (
     jobs_count_what_they_did,
     erased_is_gone,
     receipts_agree,
+    later_is_later,
+    one_ceiling,
+    scored_as_decided,
 )
 
 
