@@ -20,7 +20,7 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
-from tests.simulation import plants_of_bulk
+from tests.simulation import plants_of_bulk, plants_of_runs
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found
 from tests.simulation.product import judges, judges_of_books, judges_of_programs
@@ -290,6 +290,7 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges.nothing_forgotten: _nobody_comes,
     judges.fires_in_time: _a_lost_firing,
     **plants_of_bulk.PLANTED,
+    **plants_of_runs.PLANTED,
 }
 
 
