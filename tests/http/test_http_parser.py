@@ -81,6 +81,7 @@ def test_a_body_is_read_although_its_request_offers_another_protocol(request_: b
     assert (b"".join(request.body), request.complete, request.keep_alive) == (b"hello", True, False)
     assert whole.broken
     assert whole.upgraded
+
     for place in range(len(offered)):
         cut = parsed(offered[:place], offered[place:], GET)
         assert (told(cut), cut.broken, cut.upgraded) == (told(whole), True, True)

@@ -87,8 +87,10 @@ class Terminal:
 
     def expect(self, text: str) -> str:
         """Wait until this has appeared, after what was expected before; what was said up to there."""
+        until = time.monotonic() + PATIENCE_S  # Of a program that goes on and never says it.
         while (found := self.screen.find(text, self._read_to)) < 0:
             assert self._more(), f"{text!r} never came; on the screen: {self.screen!r}"
+            assert time.monotonic() < until, f"{text!r} never came; on the screen: {self.screen[-4000:]!r}"
         said = self.screen[self._read_to : found + len(text)]
         self._read_to = found + len(text)
         return said
