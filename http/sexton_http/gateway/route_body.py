@@ -47,7 +47,7 @@ class RouteBody:
         return most_of_form(self._services)
 
     def boundary_of(self, head: RequestHead) -> bytes | None:
-        """Give what parts the form that the head announces; None where none is taken."""
+        """Give the boundary of the form that the head announces; None where the route takes no form."""
         return None if self._operation.intake is None else boundary_of(head.header(b"content-type"))
 
     async def check_coding(self, head: RequestHead, params: Mapping[str, Any]) -> None:

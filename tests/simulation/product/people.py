@@ -21,7 +21,7 @@ from tests.worlds.trust import TRUST
 
 PATIENCE_S: Final = 20.0
 QUICK_SHARE: Final = 0.5
-"""Of the gates at which runs park."""
+"""The part of the gates that is answered in the moment in which the run gives up waiting."""
 QUICK_S: Final = (0.0, 0.008)
 """So that now the answer is kept first, and now the parking."""
 CRON: Final = """

@@ -45,7 +45,7 @@ LIMITS = Limits(wall_s=3600, memory_bytes=1 << 28, pids=64)
 SLOTS = 2
 DRAIN_S = 20.0
 PUT_OFF_EACH = 32
-"""Of this number of runs one can go on only later, as one does whose models are all busy."""
+"""One run in 32 gives its event back for later, as a run does when every model is busy."""
 PUT_OFF_MS = 12_000
 PARKING_S = 0.012
 """From the last look at a gate to the parking. A person needs as long to reach a server."""
