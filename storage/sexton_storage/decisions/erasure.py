@@ -20,6 +20,8 @@ KEPT_KEYS: Final = frozenset(
 )
 """What a frame keeps of an erased event, beside numbers and ids: words of the product or the agent."""
 _LITERAL: Final = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?', re.DOTALL)
+_LENIENT: Final = json.JSONDecoder(strict=False)
+"""Takes control characters in strings as they are."""
 _UUID: Final = re.compile(r'"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"')
 
 
@@ -116,8 +118,11 @@ def without_json(needle: Needle, document: str, *, depth: int = 0) -> str:
         quoted = literal[1]
         if quoted is None:
             return "null" if depth == 0 and _is(needle, literal[0]) else literal[0]
+        # An escape is longer than what it stands for, so a literal that is too short has a text that is.
+        if len(quoted) - 2 < needle.chars:
+            return literal[0]
         try:
-            text = json.loads(quoted, strict=False)
+            text = _LENIENT.decode(quoted) if "\\" in quoted else quoted[1:-1]
         except ValueError:
             return literal[0]
         rest = without_text(needle, text, depth=depth)

@@ -8,8 +8,11 @@ from msgspec.structs import replace
 
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
 
-WAIT_MS: Final = 5_000
-"""How long an erasure rests that waits for events to end."""
+REST_MS: Final = 5_000
+"""How long an erasure rests that waits for events to end, at least."""
+REST_MOST_MS: Final = 300_000
+REST_PART: Final = 10
+"""It rests for one part in this many of its age: a gate may wait for days, and each look is at all rows."""
 SURFACES: Final = (
     "events",
     "transcripts",
@@ -99,12 +102,24 @@ def is_due(erasure: Erasure, now: int) -> bool:
     >>> from uuid import UUID
     >>> it = UUID(int=1)
     >>> one = Erasure(it, it, it, "a", b"", 3, False, False, ErasureStatus.WAITING, "", "", 0, 0)
-    >>> is_due(one, WAIT_MS - 1), is_due(one, WAIT_MS)
+    >>> is_due(one, 4_999), is_due(one, 5_000)
     (False, True)
     """
     if erasure.status is ErasureStatus.WAITING:
-        return erasure.updated_at + WAIT_MS <= now
+        return erasure.updated_at + rest_ms(erasure) <= now
     return erasure.status is ErasureStatus.RUNNING
+
+
+def rest_ms(erasure: Erasure) -> int:
+    """How long it rests between two passes while it waits.
+
+    >>> from uuid import UUID
+    >>> it = UUID(int=1)
+    >>> one = Erasure(it, it, it, "a", b"", 3, False, False, ErasureStatus.WAITING, "", "", 0, 0)
+    >>> [rest_ms(replace(one, updated_at=age)) for age in (30_000, 120_000, 9_000_000)]
+    [5000, 12000, 300000]
+    """
+    return min(REST_MOST_MS, max(REST_MS, (erasure.updated_at - erasure.created_at) // REST_PART))
 
 
 def stopped(erasure: Erasure, now: int) -> Erasure:

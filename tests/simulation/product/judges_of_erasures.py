@@ -6,6 +6,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from sexton_storage.decisions.erasure import ERASED, ERASED_DOCUMENT, needle_of
+from sexton_storage.decisions.erasure_steps import rest_ms
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
 from sexton_storage.records.events import Event
@@ -14,8 +15,8 @@ from tests.simulation.product.record import Record
 
 FRESH_MS: Final = 5_000
 """For so long after its end an erasure is compared with all rows; what was there has gone then."""
-RESTS_MS: Final = 20_000
-"""One that waits looks through all again every five seconds."""
+LATE_MS: Final = 15_000
+"""How much later than it is due a pass may begin, and how long a page may take."""
 _CUSTOMER_OF: Final = {needle_of(PATH, one).sha256: one for one in CUSTOMERS}
 
 
@@ -112,5 +113,6 @@ def erasures_go_on(record: Record) -> Iterator[str]:
     """Once faults have healed, an erasure that is not over looks through all again and again."""
     now = record.tables.now()
     for erasure in record.tables.erasures.values():
-        if erasure.status not in OVER and now - erasure.updated_at > RESTS_MS:
+        rests_ms = 0 if erasure.status is ErasureStatus.RUNNING else rest_ms(erasure)
+        if erasure.status not in OVER and now - erasure.updated_at > rests_ms + LATE_MS:
             yield f"erasure {erasure.id} is {erasure.status} since {now - erasure.updated_at} ms"

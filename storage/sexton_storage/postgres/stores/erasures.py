@@ -8,7 +8,15 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from sexton_storage.decisions import erasure as take
-from sexton_storage.decisions.erasure_steps import SURFACES, WAIT_MS, Found, moved, stopped
+from sexton_storage.decisions.erasure_steps import (
+    REST_MOST_MS,
+    REST_MS,
+    REST_PART,
+    SURFACES,
+    Found,
+    moved,
+    stopped,
+)
 from sexton_storage.decisions.tombstones import again, tombstone_of
 from sexton_storage.paging import Page
 from sexton_storage.postgres.connections.connection import Connection, Row
@@ -42,7 +50,8 @@ _SAVED: Final = (
     "ended_at",
 )
 _DUE = f"""
-SELECT id FROM erasures WHERE {_OPEN} AND (status = 'running' OR updated_at <= $1)
+SELECT id FROM erasures WHERE {_OPEN} AND (status = 'running' OR updated_at
+       + LEAST({REST_MOST_MS}, GREATEST({REST_MS}, (updated_at - created_at) / {REST_PART})) <= $1)
  ORDER BY created_at, id LIMIT $2
 """
 _MARK = """
@@ -96,7 +105,7 @@ class PostgresErasures(PostgresStore):
         return ERASURES.many(await self._rows(query, workspace_id, limit, *place))
 
     async def due(self, *, now: int, limit: int) -> Sequence[UUID]:
-        return [row[0] for row in await self._rows(_DUE, now - WAIT_MS, limit)]
+        return [row[0] for row in await self._rows(_DUE, now, limit)]
 
     async def step(self, erasure_id: UUID) -> Erasure | None:
         return await self._database.change(lambda connection: _step(connection, erasure_id), long=True)
