@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.simulation.drill import faults_of_time
 from tests.simulation.drill.faults import FAULTS
-from tests.simulation.drill.mutants import MUTANTS
+from tests.simulation.drill.mutants import EVERY, MUTANTS
 from tests.simulation.drill.page import write_page
 from tests.simulation.drill.planting import MOST_SEEDS, Fault, found
 from tests.simulation.product.life import Size, lasting, unix_s
@@ -41,6 +41,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="drill", description=__doc__)
     parser.add_argument("names", nargs="*", help="faults; all, if none is named")
     parser.add_argument("--seeds", type=int, default=MOST_SEEDS)
+    parser.add_argument("--every", type=int, default=EVERY, help="one in so many of the mutants by rule")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name)
     parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
@@ -48,7 +49,8 @@ def main(words: list[str]) -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--write", type=Path, help="the page to write")
     chosen = parser.parse_args(words)
-    all_of_pace = ALL if chosen.pace == DENSE.name else faults_of_time.FAULTS
+    dense = (*FAULTS, *MUTANTS[:: chosen.every])
+    all_of_pace = dense if chosen.pace == DENSE.name else faults_of_time.FAULTS
     names = chosen.names or [fault.name for fault in all_of_pace]
     size = lasting(chosen.minutes, chosen.pace, chosen.begins, bulk_work=not chosen.no_bulk_work)
     seen: list[Row] = []
@@ -58,7 +60,7 @@ def main(words: list[str]) -> int:
         sys.stdout.write(f"{name:<24} {told}\n")
         sys.stdout.flush()
     if chosen.write is not None:
-        write_page(chosen.write, seen, chosen.minutes, chosen.seeds)
+        write_page(chosen.write, seen, chosen.minutes, chosen.seeds, chosen.every)
     return 1 if any(noticed is None for _, _, noticed in seen) else 0
 
 

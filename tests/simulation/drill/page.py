@@ -17,17 +17,24 @@ It has the faults that were named after the command, or all. Each has up to {see
 simulated minutes, from seed 0 on. The table names the first
 seed that broke a promise, and the judge that noticed. The first part was written by hand: faults of earlier
 versions of Sexton, and of other systems of this kind. The second part was made by a tool from the functions
-that decide what the database keeps: one comparison, `and`, `or` or sign at a time is the opposite.
+that decide what the database keeps: one comparison, `and`, `or` or sign at a time is the opposite; {part}
+was tried. A program that ends in an error is noticed as well, and the table names the error then.
 
 """
+_PARTS: Final = {1: "each of them", 9: "one in nine"}
 
 
 def write_page(
-    path: Path, rows: Sequence[tuple[str, str, tuple[int, str] | None]], minutes: float, seeds: int
+    path: Path,
+    rows: Sequence[tuple[str, str, tuple[int, str] | None]],
+    minutes: float,
+    seeds: int,
+    every: int,
 ) -> None:
     """Write the whole page."""
+    part = _PARTS.get(every, f"one in {every}")
     noticed = sum(row[2] is not None for row in rows)
-    parts = [HEAD.format(minutes=minutes, seeds=seeds), f"{noticed} of {len(rows)} are noticed.\n"]
+    parts = [HEAD.format(minutes=minutes, seeds=seeds, part=part), f"{noticed} of {len(rows)} are noticed.\n"]
     for title, is_mutant in (("Planted by hand", False), ("Made by rule", True)):
         chosen = [row for row in rows if ("." in row[0]) is is_mutant]
         if chosen:
