@@ -17,7 +17,7 @@ from tests.simulation.product.people import AskedJob, Caller
 
 REPLAYS: Final = 0.55
 """The share of jobs that replay; the others cancel."""
-REPLAYED_MS: Final = (15_000, 30_000)
+REPLAYED_MS: Final = (15_000, 75_000)
 """A replay is about events that came between these two times ago."""
 CANCELLED_MS: Final = (-30_000, 6_000)
 """A cancellation would be about events of the future too; they are none of its, since it was made before."""
