@@ -177,6 +177,11 @@ def _a_minute_twice(record: Record) -> None:
     record.tables.metering[event_id] = {**rows, place: replace(row, run_ms=row.run_ms + 3_600_000)}
 
 
+def _written_and_not_metered(record: Record) -> None:
+    lease = next(lease for lease in record.tables.leases.values() if lease.output_tokens)
+    record.tables.leases[lease.id] = replace(lease, output_tokens=lease.output_tokens - 1)
+
+
 def _a_gate_twice(record: Record) -> None:
     gate = next(iter(record.tables.gates.values()))
     record.tables.gates[UUID(int=3)] = replace(gate, id=UUID(int=3))
@@ -316,7 +321,11 @@ def _copy_of(record: Record) -> Record:
 
 def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
     assert set(PLANTED) == {*JUDGES, *HEALED, *OF_NODES}
-    for judge, plant in (*PLANTED.items(), (judges_of_programs.handed_its_own, _anothers_lease)):
+    more = (
+        (judges_of_programs.handed_its_own, _anothers_lease),
+        (judges_of_books.nothing_metered_twice, _written_and_not_metered),
+    )
+    for judge, plant in (*PLANTED.items(), *more):
         record = _copy_of(life.value.record)
 
         hold(record, judge)

@@ -1,13 +1,16 @@
 """What must hold of money: the ledger, the metered rows and the bills say the same."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
 from sexton_actors.plans import STARTER_CREDIT_NANOS
+from sexton_storage.records.leases import Lease
 from tests.simulation.product.record import Record
 
+Counts = tuple[int, int, int, int]
+"""Tokens: read, read from a cache, written to a cache, written."""
 CLOCKS_APART_MS: Final = 3_000
 """How far two nodes may take the database's clock differently, while the way there is slow."""
 
@@ -61,9 +64,26 @@ def nothing_metered_twice(record: Record) -> Iterator[str]:
         held_ms = (lease.ended_at or now) - lease.granted_at
         if run_ms > held_ms + CLOCKS_APART_MS:
             yield f"lease {lease.id} was held {held_ms} ms, and {run_ms} ms were metered"
-        read = sum(row.d_input_tokens for row in rows)
-        if read != lease.input_tokens:
-            yield f"lease {lease.id} has {lease.input_tokens} input tokens, and {read} were metered"
+        metered = _sums(
+            (row.d_input_tokens, row.d_cached_tokens, row.d_cache_write_tokens, row.d_output_tokens)
+            for row in rows
+        )
+        passed = _cursors(lease)
+        if metered != passed:
+            yield f"lease {lease.id} has passed {passed} tokens, and {metered} were metered"
+
+
+def _sums(counts: Iterable[Counts]) -> Counts:
+    read = cached = cache_written = written = 0
+    for one in counts:
+        read, cached = read + one[0], cached + one[1]
+        cache_written, written = cache_written + one[2], written + one[3]
+    return read, cached, cache_written, written
+
+
+def _cursors(lease: Lease) -> Counts:
+    """What a lease has used, as far as it is metered."""
+    return lease.input_tokens, lease.cached_input_tokens, lease.cache_write_tokens, lease.output_tokens
 
 
 def tokens_as_used(record: Record) -> Iterator[str]:
@@ -72,7 +92,12 @@ def tokens_as_used(record: Record) -> Iterator[str]:
         lease = record.tables.leases.get(lease_id)
         if lease is None:
             continue
-        metered = lease.input_tokens + lease.output_tokens
-        used = usage.input_tokens + usage.output_tokens
-        if metered > used:
+        metered = _cursors(lease)
+        used = (
+            usage.input_tokens,
+            usage.cached_input_tokens,
+            usage.cache_write_tokens,
+            usage.output_tokens,
+        )
+        if any(one > most for one, most in zip(metered, used, strict=True)):
             yield f"lease {lease_id} has used {used} tokens, and {metered} were metered"

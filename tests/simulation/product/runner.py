@@ -165,7 +165,8 @@ async def _play(
     for step in range(rng.randrange(1, 4)):
         await trio.sleep(rng.uniform(0.3, 9))
         read, written = read + rng.randrange(3000), written + rng.randrange(500)
-        live.usage.count(TokenCounts(read, 0, written, 0))
+        # Of what it has read, as much again came from a cache, and half as much was put into one.
+        live.usage.count(TokenCounts(read, read, written, read // 2))
         voice.sender.put(chunk(f"step {step} for {customer}"))
         if rng.random() < 0.2:
             what = f"Deploy again for {customer}."
