@@ -20,14 +20,14 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
-from tests.simulation import plants_of_bulk, plants_of_runs
+from tests.simulation import plants_of_bulk, plants_of_reports, plants_of_runs
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found
 from tests.simulation.product import judges, judges_of_books, judges_of_programs
 from tests.simulation.product.judges import HEALED, JUDGES
 from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
-from tests.simulation.product.record import Broken, Judge, Record, hold
+from tests.simulation.product.record import Broken, Judge, Record, Streaks, hold
 from tests.simulation.product.runs import Handed, Runs
 from tests.simulation.world.processes import State
 from tests.simulation.world.run import Life
@@ -296,13 +296,14 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges.fires_in_time: _a_lost_firing,
     **plants_of_bulk.PLANTED,
     **plants_of_runs.PLANTED,
+    **plants_of_reports.PLANTED,
 }
 
 
 def _copy_of(record: Record) -> Record:
     tables: Tables = copy.copy(record.tables)
     copied = ("leases", "events", "arrivals", "tenants", "gates", "frames", "waiting", "charges", "metering")
-    for name in (*copied, "jobs", "erasures"):
+    for name in (*copied, "jobs", "erasures", "heads"):
         setattr(tables, name, dict(getattr(tables, name)))
     promises = replace_fields(record.promises, followed=list(record.promises.followed), strangers_saw=[])
     return replace_fields(
@@ -314,8 +315,10 @@ def _copy_of(record: Record) -> Record:
         idle_since=dict(record.idle_since),
         requests=dict(record.requests),
         before=dict(record.before),
-        runs=Runs(),
+        runs=Runs(reported=dict(record.runs.reported)),
         doubled={},
+        as_reported={},
+        streaks=Streaks(),
     )
 
 
@@ -324,6 +327,7 @@ def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
     more = (
         (judges_of_programs.handed_its_own, _anothers_lease),
         (judges_of_books.nothing_metered_twice, _written_and_not_metered),
+        *plants_of_reports.MORE,
     )
     for judge, plant in (*PLANTED.items(), *more):
         record = _copy_of(life.value.record)

@@ -34,6 +34,7 @@ from tests.simulation.product.judges_of_programs import (
     no_false_death,
     one_run_at_a_time,
 )
+from tests.simulation.product.judges_of_reports import kept_as_reported, streaks_count_on
 from tests.simulation.product.judges_of_runs import later_is_later, one_ceiling, scored_as_decided
 from tests.simulation.product.record import Judge, Record
 
@@ -216,6 +217,8 @@ JUDGES: Final[Sequence[Judge]] = (
     later_is_later,
     one_ceiling,
     scored_as_decided,
+    kept_as_reported,
+    streaks_count_on,
 )
 
 

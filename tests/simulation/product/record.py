@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -10,6 +11,7 @@ from uuid import UUID
 
 from sexton_engine import ActorSystem
 from sexton_storage.memory.tables import Tables
+from sexton_storage.records.events import Event
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.leases import Lease
 from tests.simulation.product.customers import parts_of
@@ -36,6 +38,18 @@ class Request(NamedTuple):
 
 
 @dataclass
+class Streaks:
+    """Runs of each agent that were processed in a row, as the judges count them."""
+
+    read: int = 0
+    """How many leases have been looked at."""
+    going_on: dict[UUID, list[UUID]] = field(default_factory=dict)
+    """Agent to its leases that had not ended at the last look, in their order."""
+    counted: Counter[UUID] = field(default_factory=Counter)
+    """By agent."""
+
+
+@dataclass
 class Record:
     """All that judges look at, and what they have seen."""
 
@@ -59,6 +73,10 @@ class Record:
     """Erasure to how many events had arrived before its last pass began, at least."""
     arrived: int = 0
     """How many events had arrived when the judges last looked for erasures."""
+
+    as_reported: dict[UUID, Event] = field(default_factory=dict)
+    """Leases with their events, as these were when they were compared with the reports."""
+    streaks: Streaks = field(default_factory=Streaks)
 
     late_ms: int = 0
     """By how much servers that look rarely may be late."""

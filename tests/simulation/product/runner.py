@@ -22,7 +22,8 @@ from sexton_runner.lease import Halt, LiveLease
 from sexton_runner.lease_execution import RunnerContext
 from sexton_runner.providers.base import Usage as TokenCounts
 from sexton_runner.renewal import Renewer
-from sexton_runner.reporter import Reporter
+from sexton_runner.reporter import Answer, Reporter
+from sexton_runner.reports import Report
 from sexton_runner.run import Ending, Outcome, Run, failed
 from sexton_runner.runner import Runner
 from sexton_runner.sandbox.jobs import Sandbox
@@ -231,6 +232,18 @@ class WatchedRenewer(Renewer):
         super()._end(live, why, reason)
 
 
+class WatchedReporter(Reporter):
+    """Notes each report before it is sent."""
+
+    def __init__(self, plane: ControlPlane, gather_s: float, runs: Runs) -> None:
+        super().__init__(plane, gather_s)
+        self._runs = runs
+
+    async def report(self, body: Report) -> Answer:
+        self._runs.reported[UUID(body["lease_id"])] = body
+        return await super().report(body)
+
+
 class SimulatedRunner:
     """One runner, which may be started again after its death."""
 
@@ -261,7 +274,7 @@ class SimulatedRunner:
             context = RunnerContext(
                 plane=plane,
                 renewer=WatchedRenewer(pulse, pace, rng, trio.current_time, self._lost),
-                reporter=Reporter(plane, pace.gather_s),
+                reporter=WatchedReporter(plane, pace.gather_s, self._lost.runs),
                 timing=pace,
                 rng=rng,
                 clock=trio.current_time,

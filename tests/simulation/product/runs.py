@@ -8,6 +8,7 @@ from uuid import UUID
 import trio
 
 from sexton_runner.lease import Usage
+from sexton_runner.reports import Report
 from tests.simulation.world.processes import Process
 
 
@@ -42,5 +43,7 @@ class Runs:
     """Leases whose renewal was refused for good: the code, and when, by the database's clock in ms."""
     used: dict[UUID, Usage] = field(default_factory=dict)
     """Leases with what their runs have used, which grows while they go on."""
+    reported: dict[UUID, Report] = field(default_factory=dict)
+    """Leases with the newest report of each that its runner has tried to send."""
     handed: list[Handed] = field(default_factory=list)
     parkings: Parkings = field(default_factory=Parkings.none_yet)
