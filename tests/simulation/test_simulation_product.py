@@ -20,7 +20,7 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
-from tests.simulation import plants_of_bulk, plants_of_reports, plants_of_runs
+from tests.simulation import plants_of_bulk, plants_of_credit, plants_of_reports, plants_of_runs
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found
 from tests.simulation.product import judges, judges_of_books, judges_of_programs
@@ -37,6 +37,8 @@ ROOT = Path(__file__).parents[2]
 MINUTES = 2
 SMALL = lasting(MINUTES)
 SEED = 9
+SHORT_OF_CREDIT = 1
+"""A seed in which a balance runs out soon."""
 OTHER_PYTHONS = [one for one in os.environ.get("SEXTON_OTHER_PYTHONS", "").split(os.pathsep) if one]
 """Paths of further interpreters that have our packages, separated as in PATH."""
 MORE_SEEDS = amount(1, 50, variable="SEXTON_SEEDS")
@@ -84,6 +86,15 @@ def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(
 
     assert any(job.kind is JobKind.REPLAY and job.status is JobStatus.DONE for job in tables.jobs.values())
     assert any(one.status is ErasureStatus.DONE for one in tables.erasures.values())
+
+
+def test_work_waits_while_a_balance_has_run_out_and_goes_on_with_credit() -> None:
+    record = live(SHORT_OF_CREDIT, SMALL).value.record
+    events = record.tables.events
+
+    assert record.promises.credited
+    assert any(event.failure_label == "balance_exhausted" for event in events.values())
+    assert any(events[event_id].first_leased_at for event_id in record.set_aside)
 
 
 @pytest.mark.parametrize("seed", range(100, 100 + MORE_SEEDS))
@@ -297,6 +308,7 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     **plants_of_bulk.PLANTED,
     **plants_of_runs.PLANTED,
     **plants_of_reports.PLANTED,
+    **plants_of_credit.PLANTED,
 }
 
 
@@ -319,6 +331,7 @@ def _copy_of(record: Record) -> Record:
         doubled={},
         as_reported={},
         streaks=Streaks(),
+        set_aside=set(record.set_aside),
     )
 
 
@@ -328,6 +341,7 @@ def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
         (judges_of_programs.handed_its_own, _anothers_lease),
         (judges_of_books.nothing_metered_twice, _written_and_not_metered),
         *plants_of_reports.MORE,
+        *plants_of_credit.MORE,
     )
     for judge, plant in (*PLANTED.items(), *more):
         record = _copy_of(life.value.record)

@@ -7,6 +7,7 @@ from typing import Final
 from tests.simulation.drill import (
     faults_of_actors,
     faults_of_bulk,
+    faults_of_credit,
     faults_of_rows,
     faults_of_runners,
     faults_of_servers,
@@ -20,6 +21,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
     *faults_of_runners.FAULTS,
     *faults_of_servers.FAULTS,
     *faults_of_bulk.FAULTS,
+    *faults_of_credit.FAULTS,
 )
 
 

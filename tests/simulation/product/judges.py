@@ -16,6 +16,7 @@ from tests.simulation.product.judges_of_books import (
     nothing_metered_twice,
     tokens_as_used,
 )
+from tests.simulation.product.judges_of_credit import OF_CREDIT
 from tests.simulation.product.judges_of_erasures import (
     erased_is_gone,
     erasures_go_on,
@@ -219,6 +220,7 @@ JUDGES: Final[Sequence[Judge]] = (
     scored_as_decided,
     kept_as_reported,
     streaks_count_on,
+    *OF_CREDIT,
 )
 
 

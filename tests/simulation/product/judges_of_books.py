@@ -21,7 +21,8 @@ def every_cent_once(record: Record) -> Iterator[str]:
     charged = {
         event: sum(row.charged_nanos for row in rows.values()) for event, rows in tables.metering.items()
     }
-    gone = STARTER_CREDIT_NANOS * len(tables.tenants) + sum(amount for _, amount, _, _ in tables.credits)
+    begun = sum(record.first_credit.get(tenant, STARTER_CREDIT_NANOS) for tenant in tables.tenants)
+    gone = begun + sum(amount for _, amount, _, _ in tables.credits)
     gone -= sum(tenant.balance_nanos for tenant in tables.tenants.values())
     if sum(charged.values()) != gone:
         yield f"{sum(charged.values())} was metered, {gone} is gone"

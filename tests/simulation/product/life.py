@@ -14,6 +14,8 @@ from typing import Any, Final
 import structlog
 import trio
 
+from sexton_actors.plans import STARTER_CREDIT_NANOS
+from sexton_http.identity.bootstrap import Installation
 from sexton_http.identity.issuers.builtin import TOKEN_S
 from sexton_runner.supervisors import process as supervisor_process
 from sexton_runner.timing import Timing
@@ -32,6 +34,7 @@ from tests.simulation.product.record import Record
 from tests.simulation.product.runner import Lost, SimulatedRunner, play
 from tests.simulation.product.runs import Runs
 from tests.simulation.product.times import Times
+from tests.simulation.product.treasurer import Treasurer, first_credit
 from tests.simulation.product.writes import describe
 from tests.simulation.world.deviations import Kept
 from tests.simulation.world.processes import Machine, Process
@@ -61,7 +64,10 @@ class Size:
     begins_s: float | None = None
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
-    """Whether events are dealt with in bulk, and values erased. Lives that were kept before had neither."""
+    """Whether events are dealt with in bulk, values erased, and credit is short in some seeds.
+
+    Lives that were kept before had none of it.
+    """
 
 
 def lasting(
@@ -143,7 +149,10 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
         # One for each: what one draws is the same however often the others do.
         return Random(luck.getrandbits(64))
 
-    installation, strange_key = await first_start(database, people, die())
+    short = first_credit(world.seed) if size.bulk_work and pace.habits.credit is not None else None
+    credit_nanos = STARTER_CREDIT_NANOS if short is None else short
+    installation, strange_key = await first_start(database, people, die(), credit_nanos)
+    record.first_credit[installation.tenant_id] = credit_nanos
     assert installation.api_key is not None
     nodes = [_node(database, machine, die(), is_rare=pace.is_rare) for machine in machines]
 
@@ -151,18 +160,7 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
         return Caller(key, installation.workspace_id, promises, die(), tale=world.tale, pace=pace)
 
     admin = installation.admin_token(database.now_ms())
-    tokens: list[str] = []
-    founder = person()
-
-    async def set_up() -> None:
-        async with founder.open() as http:
-            tokens.extend(await founder.set_up(http, size.agents, size.runners, admin))
-            if pace.is_rare:
-                await founder.keep_days(http, EVENT_DAYS)
-
-    preparing = people.start(set_up)
-    while not preparing.has_ended:
-        await trio.sleep(0.1)
+    tokens = await _set_up(people, person(), size, admin, is_rare=pace.is_rare)
     runners = [
         _runner(world, record, f"runner-{number + 1}", token, die(), is_rare=pace.is_rare)
         for number, token in enumerate(tokens)
@@ -185,6 +183,8 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     people.start(person().decide_at_parking, heard.runs.parkings.at_people)
     if size.bulk_work:
         _start_bulk_work(people, person, database, pace)
+    if short is not None:
+        _start_treasurer(people, person(), database, installation)
     try:
         await Looks(world, database, record, misfortunes, programs=(*nodes, *runners), pace=pace).live(size)
     finally:
@@ -193,11 +193,33 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     return Outcome(record, heard.counts)
 
 
+async def _set_up(people: Machine, founder: Caller, size: Size, admin: str, *, is_rare: bool) -> list[str]:
+    tokens: list[str] = []
+
+    async def set_up() -> None:
+        async with founder.open() as http:
+            tokens.extend(await founder.set_up(http, size.agents, size.runners, admin))
+            if is_rare:
+                await founder.keep_days(http, EVENT_DAYS)
+
+    preparing = people.start(set_up)
+    while not preparing.has_ended:
+        await trio.sleep(0.1)
+    return tokens
+
+
 def _start_bulk_work(people: Machine, person: Callable[[], Caller], database: Database, pace: Pace) -> None:
     if pace.habits.jobs is not None:
         people.start(Operator(person(), database.now_ms, database.is_slow).run)
     if pace.habits.erasures is not None:
         people.start(PrivacyOfficer(person()).run)
+
+
+def _start_treasurer(people: Machine, caller: Caller, database: Database, installation: Installation) -> None:
+    def admin_token() -> str:
+        return installation.admin_token(database.now_ms())
+
+    people.start(Treasurer(caller, installation.tenant_id, admin_token).run)
 
 
 def _end_ms(world: World, size: Size) -> int:

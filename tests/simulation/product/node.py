@@ -63,8 +63,13 @@ def _routes(paths: tuple[str, ...], nouns: tuple[str, ...]) -> tuple[Operation, 
 _PATHS: Final = ("/v1/runners", "/v1/webhooks", "/v1/fleet")
 _NOUNS: Final = ("approvals", "credentials", "zombies")
 _IN_BULK: Final = ("events:replay", "events:cancel", "jobs", "erasures")
+_OF_CREDIT: Final = ("/v1/tenants/me/billing", "/v1/admin/tenants/{tenant_id}/credit")
 ROUTES: Final = {
-    False: (*_routes(_PATHS, _NOUNS), *(one for one in _routes((), _IN_BULK) if one.method == "POST")),
+    False: (
+        *_routes(_PATHS, _NOUNS),
+        *(one for one in _routes((), _IN_BULK) if one.method == "POST"),
+        *(one for one in OPERATIONS if one.path in _OF_CREDIT),
+    ),
     True: _routes((*_PATHS, "/v1/api-keys"), (*_NOUNS, "retention")),
 }
 """Those that a simulation asks, by whether it is at the slow pace.
@@ -97,13 +102,21 @@ def make_world(storage: NodeStorage, machine: Machine, rng: Random, *, is_rare: 
     )
 
 
-async def first_start(database: Database, machine: Machine, rng: Random) -> tuple[Installation, str]:
+async def first_start(
+    database: Database, machine: Machine, rng: Random, credit_nanos: int = STARTER_CREDIT_NANOS
+) -> tuple[Installation, str]:
     """Make the tenant, the workspace and the key that everybody uses; give another tenant's key too."""
     storage = database.open(machine)
     async with in_background(storage.journal.run):
         await storage.link.pass_time()
         world = make_world(storage, machine, rng)
-        made = await bootstrap(storage, PlainSealer(), new_id=world.new_id, new_token=world.new_token)
+        made = await bootstrap(
+            storage,
+            PlainSealer(),
+            new_id=world.new_id,
+            new_token=world.new_token,
+            credit_nanos=credit_nanos,
+        )
         return made, await _add_stranger(world)
 
 

@@ -59,6 +59,8 @@ class Habits:
     """Between two bulk jobs of an operator; None: there is none."""
     erasures: Span | None = None
     """Before the first erasure; before the second it is twice as long, and so on. None: there are none."""
+    credit: Span | None = None
+    """How long it takes until there is credit again, where it is short; None: it is short nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ KINDS: Final = (
     "slow_network",
     "drain",
 )
-DENSE: Final = Pace("dense", KINDS, habits=Habits(jobs=(10, 90), erasures=(20, 60)))
+DENSE: Final = Pace("dense", KINDS, habits=Habits(jobs=(10, 90), erasures=(20, 60), credit=(5, 30)))
 SLOW: Final = Pace(
     "slow",
     (*KINDS, "deploy"),

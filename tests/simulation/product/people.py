@@ -76,6 +76,10 @@ class Promises:
     """Keys and tokens that expire, as they were answered since the judges looked."""
     jobs: dict[str, AskedJob] = field(default_factory=dict)
     """Filter to the bulk job that was asked for with it; no two are alike."""
+    granted: dict[str, int] = field(default_factory=dict)
+    """Reason to the credit that was asked for, in nanos; no two are alike."""
+    credited: set[str] = field(default_factory=set)
+    """Reasons of those that were told to be there."""
     is_calm: bool = False
     """No faults any more, and no new deliveries."""
     tries: int = 0

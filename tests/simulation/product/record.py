@@ -49,6 +49,14 @@ class Streaks:
     """By agent."""
 
 
+class Exhausted(NamedTuple):
+    """A tenant with nothing left, as the judges saw it."""
+
+    since: int | None
+    credits: int
+    """How many it had been granted by then."""
+
+
 @dataclass
 class Record:
     """All that judges look at, and what they have seen."""
@@ -77,6 +85,15 @@ class Record:
     as_reported: dict[UUID, Event] = field(default_factory=dict)
     """Leases with their events, as these were when they were compared with the reports."""
     streaks: Streaks = field(default_factory=Streaks)
+
+    first_credit: dict[UUID, int] = field(default_factory=dict)
+    """What tenants began with that did not begin with what is usual."""
+    exhausted: dict[UUID, Exhausted] = field(default_factory=dict)
+    """By tenant, at the last look."""
+    set_aside: set[UUID] = field(default_factory=set)
+    """Events that have waited for credit."""
+    leased: int = 0
+    """How many leases there were at the last look."""
 
     late_ms: int = 0
     """By how much servers that look rarely may be late."""
