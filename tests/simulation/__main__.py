@@ -139,7 +139,9 @@ def main(words: list[str]) -> int:
     parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name, help="how much happens")
     parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
     parser.add_argument(
-        "--no-bulk-work", action="store_true", help="nobody replays or cancels in bulk, or has values erased"
+        "--no-bulk-work",
+        action="store_true",
+        help="nobody replays or cancels in bulk, or has values erased, and no balance runs out",
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(

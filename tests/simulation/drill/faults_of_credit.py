@@ -8,8 +8,6 @@ from msgspec.structs import replace
 
 from tests.simulation.drill.planting import Fault
 
-TENANCY: Final = "sexton_storage.memory.tenancy"
-
 
 def _as_if_unlimited(claim: Any) -> Any:
     def changed(rows: Any, write: Any) -> Any:
@@ -23,11 +21,6 @@ def _nothing(_: Any) -> Any:
     return lambda *_, **__: None
 
 
-def _without_key(credit: Any) -> Any:
-    # As if the id of a credit were another one with each try.
-    return lambda self, tenant_id, nanos, reason, actor, **_: credit(self, tenant_id, nanos, reason, actor)
-
-
 FAULTS: Final = (
     Fault(
         "leased-on-credit",
@@ -39,15 +32,8 @@ FAULTS: Final = (
     Fault(
         "credit-frees-nothing",
         "what was set aside for want of credit stays so when there is some",
-        TENANCY,
+        "sexton_storage.memory.tenancy",
         "_free",
         _nothing,
-    ),
-    Fault(
-        "credited-again",
-        "a credit that is asked for again under its key is added again",
-        TENANCY,
-        "MemoryTenants.credit",
-        _without_key,
     ),
 )
