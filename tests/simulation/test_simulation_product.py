@@ -90,6 +90,7 @@ def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(
 
 def test_work_waits_while_a_balance_has_run_out_and_goes_on_with_credit() -> None:
     record = live(SHORT_OF_CREDIT, SMALL).value.record
+
     events = record.tables.events
 
     assert record.promises.credited
@@ -337,6 +338,7 @@ def _copy_of(record: Record) -> Record:
 
 def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
     assert set(PLANTED) == {*JUDGES, *HEALED, *OF_NODES}
+
     more = (
         (judges_of_programs.handed_its_own, _anothers_lease),
         (judges_of_books.nothing_metered_twice, _written_and_not_metered),

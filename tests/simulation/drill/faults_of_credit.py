@@ -31,7 +31,7 @@ FAULTS: Final = (
     ),
     Fault(
         "credit-frees-nothing",
-        "what was set aside for want of credit stays so when there is some",
+        "what waits for credit goes on waiting when there is some",
         "sexton_storage.memory.tenancy",
         "_free",
         _nothing,

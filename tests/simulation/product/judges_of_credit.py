@@ -85,7 +85,7 @@ def waits_for_credit(event: Event) -> bool:
 
 
 def credit_frees_all(record: Record) -> Iterator[str]:
-    """What was set aside for want of credit waits only as long as there is none, and is not over."""
+    """What waits for credit does so only as long as there is none, and is not over."""
     rich: set[UUID] = {tenant.id for tenant in record.tables.tenants.values() if tenant.has_credit}
     for event in record.tables.events.values():
         if event.status is not EventStatus.GATE_BLOCKED or not waits_for_credit(event):
