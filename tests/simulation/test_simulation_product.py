@@ -20,10 +20,16 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
-from tests.simulation import plants_of_bulk, plants_of_credit, plants_of_reports, plants_of_runs
+from tests.simulation import (
+    plants_of_bulk,
+    plants_of_credit,
+    plants_of_leases,
+    plants_of_reports,
+    plants_of_runs,
+)
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found
-from tests.simulation.product import judges, judges_of_books, judges_of_programs
+from tests.simulation.product import judges, judges_of_books, judges_of_leases, judges_of_programs
 from tests.simulation.product.judges import HEALED, JUDGES
 from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
@@ -310,7 +316,18 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     **plants_of_runs.PLANTED,
     **plants_of_reports.PLANTED,
     **plants_of_credit.PLANTED,
+    **plants_of_leases.PLANTED,
 }
+
+
+MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
+    (judges_of_programs.handed_its_own, _anothers_lease),
+    (judges_of_books.nothing_metered_twice, _written_and_not_metered),
+    (judges_of_leases.holders_are_served, plants_of_leases.put_off_in_peace),
+    *plants_of_reports.MORE,
+    *plants_of_credit.MORE,
+)
+"""Of judges that notice more than one thing."""
 
 
 def _copy_of(record: Record) -> Record:
@@ -324,6 +341,7 @@ def _copy_of(record: Record) -> Record:
         tables=tables,
         promises=promises,
         resolved=dict(record.resolved),
+        gates=dict(record.gates),
         ended=dict(record.ended),
         idle_since=dict(record.idle_since),
         requests=dict(record.requests),
@@ -338,14 +356,7 @@ def _copy_of(record: Record) -> Record:
 
 def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:
     assert set(PLANTED) == {*JUDGES, *HEALED, *OF_NODES}
-
-    more = (
-        (judges_of_programs.handed_its_own, _anothers_lease),
-        (judges_of_books.nothing_metered_twice, _written_and_not_metered),
-        *plants_of_reports.MORE,
-        *plants_of_credit.MORE,
-    )
-    for judge, plant in (*PLANTED.items(), *more):
+    for judge, plant in (*PLANTED.items(), *MORE_PLANTED):
         record = _copy_of(life.value.record)
 
         hold(record, judge)

@@ -23,6 +23,7 @@ from tests.simulation.product.judges_of_erasures import (
     is_erased,
     receipts_agree,
 )
+from tests.simulation.product.judges_of_gates import gates_follow_their_asker, resolved_gates_stay
 from tests.simulation.product.judges_of_jobs import (
     cancelled_is_over,
     each_replayed_once,
@@ -30,6 +31,7 @@ from tests.simulation.product.judges_of_jobs import (
     jobs_end,
     jobs_keep_to_their_filter,
 )
+from tests.simulation.product.judges_of_leases import holders_are_served, kept_while_renewed
 from tests.simulation.product.judges_of_programs import (
     handed_its_own,
     no_false_death,
@@ -221,6 +223,9 @@ JUDGES: Final[Sequence[Judge]] = (
     kept_as_reported,
     streaks_count_on,
     *OF_CREDIT,
+    holders_are_served,
+    resolved_gates_stay,
+    gates_follow_their_asker,
 )
 
 
@@ -276,5 +281,6 @@ HEALED: Final[Sequence[Judge]] = (
     jobs_end,
     cancelled_is_over,
     erasures_go_on,
+    kept_while_renewed,
 )
 """Those that ask whether all goes on; a while after the last fault."""

@@ -131,6 +131,7 @@ class Heard:
 
 async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     database, promises, pace = Database(world), Promises(), PACES[size.pace]
+    heard.runs.now_ms = database.now_ms
     record = Record(database.tables, promises, systems=database.systems, runs=heard.runs)
     if pace.is_rare:
         record.times = Times(KeptRows(database.tables))

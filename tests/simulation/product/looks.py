@@ -65,6 +65,7 @@ class Looks:
         for number in range(span.rounds):
             if number:
                 begins_s = world.now
+                record.settled_at = None
                 world.machine("fate").start(self._misfortunes.run)
             while world.now < begins_s + span.trouble_s:
                 await self._look()
@@ -83,6 +84,8 @@ class Looks:
             # It is noted from here on since when agents wait, and judged once all could connect again.
             deque(nothing_forgotten(self._record), maxlen=0)
             more = HEALED if peaceful_s > self._pace.settling_s else ()
+            if more and self._record.settled_at is None:
+                self._record.settled_at = self._record.tables.now()
             if self._record.times is not None and peaceful_s * 1000 > DELETED_MS:
                 more = (*more, *OF_TIME_HEALED)
             await self._look(*more)

@@ -12,7 +12,7 @@ from uuid import UUID
 from sexton_engine import ActorSystem
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.events import Event
-from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease
 from tests.simulation.product.customers import parts_of
 from tests.simulation.product.people import Promises
@@ -94,6 +94,10 @@ class Record:
     """Events that have waited for credit."""
     leased: int = 0
     """How many leases there were at the last look."""
+    settled_at: int | None = None
+    """Since when all are known to be able to go on, after the last fault; None while things go wrong."""
+    gates: dict[UUID, Gate] = field(default_factory=dict)
+    """Gates that are resolved, as they were seen first; kept by ``resolved_gates_stay``."""
 
     late_ms: int = 0
     """By how much servers that look rarely may be late."""

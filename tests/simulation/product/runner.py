@@ -13,6 +13,7 @@ from uuid import UUID
 import orjson
 import trio
 
+from sexton_runner.checkpoint import RESOLVED
 from sexton_runner.client import ControlPlane, Outage, open_http
 from sexton_runner.command_protocol import Ask
 from sexton_runner.errors import ControlPlaneError
@@ -33,10 +34,12 @@ from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Job, Outfit, Pipe
 from sexton_runner.supervisors.process import supervise
 from sexton_runner.timing import Clock, Timing
+from sexton_runner.wire import Gate
 from tests.simulation.product.customers import parts_of
 from tests.simulation.product.node import NAME, PORT
+from tests.simulation.product.refusals import note_refusals
 from tests.simulation.product.requests import tell_of
-from tests.simulation.product.runs import Handed, Parkings, Runs
+from tests.simulation.product.runs import AskedGate, Handed, Runs
 from tests.simulation.world.processes import PROCESS, Machine
 from tests.simulation.world.replacements import Ending as ProcessEnding
 from tests.simulation.world.run import World
@@ -113,10 +116,11 @@ async def play(
     lease_id = UUID(job.lease.lease_id)
     runs.at_work[live] = UUID(job.lease.event.zombie_id), process
     runs.used[lease_id] = live.usage
+    note_refusals(plane._http, runs)
     runs.handed.append(Handed(lease_id, process.machine.name, job.lease.instructions))
     try:
         rng = _script_of(seed, job)
-        ending = await _play(job, live, plane, rng, runs.parkings, voice=voice, redactor=redactor)
+        ending = await _play(job, live, plane, rng, runs, voice=voice, redactor=redactor)
         return await _put_off(live, plane) if _is_put_off(seed, job) else ending
     finally:
         runs.at_work.pop(live, None)
@@ -142,7 +146,7 @@ async def _play(
     live: LiveLease,
     plane: ControlPlane,
     rng: Random,
-    parkings: Parkings,
+    runs: Runs,
     *,
     voice: Any,
     redactor: Any,
@@ -160,7 +164,7 @@ async def _play(
         record=voice.transcript.put,
         folder=job.folder,
     )
-    asking = WatchedAsking(run, parkings, resting=partial(_rest, live))
+    asking = WatchedAsking(run, runs, resting=partial(_rest, live))
     read = written = 0
     customer = parts_of(job.lease.event.request_json).customer
     for step in range(rng.randrange(1, 4)):
@@ -202,12 +206,19 @@ def _rest(live: LiveLease, rests: bool) -> None:
 class WatchedAsking(Asking):
     """Has people know when a run is about to park, and parks as a busy machine does."""
 
-    def __init__(self, run: Run, parkings: Parkings, *, resting: Callable[[bool], None]) -> None:
+    def __init__(self, run: Run, runs: Runs, *, resting: Callable[[bool], None]) -> None:
         super().__init__(run, resting=resting)
-        self._parkings = parkings
+        self._runs = runs
+
+    async def _find(self, key: str, ask: Ask, evidence: bytes) -> Gate:
+        gate = await super()._find(key, ask, evidence)
+        if gate.status not in RESOLVED:
+            found, lease_id = UUID(gate.gate_id), UUID(self._live.lease.lease_id)
+            self._runs.asked_gates[found] = AskedGate(found, lease_id)
+        return gate
 
     async def _park(self, gate_id: str) -> None:
-        self._parkings.to_people.send_nowait(UUID(gate_id))
+        self._runs.parkings.to_people.send_nowait(UUID(gate_id))
         await trio.sleep(PARKING_S)
         await super()._park(gate_id)
 
@@ -269,6 +280,7 @@ class SimulatedRunner:
         async with connect() as work, connect() as beats, trio.open_nursery() as nursery:
             for http in (work, beats):
                 tell_of(http, self._world.tale, self._machine.name)
+                note_refusals(http, self._lost.runs)
             outage = Outage(trio.current_time)
             plane, pulse = ControlPlane(work, outage), ControlPlane(beats, outage)
             context = RunnerContext(

@@ -1,6 +1,7 @@
 """What runners do at the moment, as judges and people see it from outside."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -33,9 +34,31 @@ class Handed(NamedTuple):
     instructions: str
 
 
+class RefusedUnder(NamedTuple):
+    """What was refused under a lease; times by the database's clock, in ms."""
+
+    lease_id: UUID
+    what: str
+    """The last word of the path: ``renew``, ``gates``, ``activity`` and so on."""
+    status: int
+    code: str
+    asked_ms: int
+    answered_ms: int
+
+
+class AskedGate(NamedTuple):
+    """A gate that a run was given for what it asked, before anybody had answered."""
+
+    gate_id: UUID
+    lease_id: UUID
+
+
 @dataclass
 class Runs:
     """Kept by the runners of a simulation."""
+
+    now_ms: Callable[[], int] = lambda: 0
+    """The database's clock."""
 
     at_work: dict[object, tuple[UUID, Process]] = field(default_factory=dict)
     """Each run with its agent and its runner's process."""
@@ -46,4 +69,7 @@ class Runs:
     reported: dict[UUID, Report] = field(default_factory=dict)
     """Leases with the newest report of each that its runner has tried to send."""
     handed: list[Handed] = field(default_factory=list)
+    refused: list[RefusedUnder] = field(default_factory=list)
+    asked_gates: dict[UUID, AskedGate] = field(default_factory=dict)
+    """By gate: who was given it last while it was pending."""
     parkings: Parkings = field(default_factory=Parkings.none_yet)
