@@ -141,7 +141,7 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--no-bulk-work",
         action="store_true",
-        help="nobody replays or cancels in bulk, or has values erased, and no balance runs out",
+        help="nobody works in bulk, erases values or asks for follow-ups, and no balance runs out",
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(

@@ -18,11 +18,13 @@ from sexton_engine import ActorSystem
 from sexton_runner.lease import Usage
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
+from sexton_storage.records.follow_ups import FollowUpStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
 from tests.simulation import (
     plants_of_bulk,
     plants_of_credit,
+    plants_of_follow_ups,
     plants_of_leases,
     plants_of_reports,
     plants_of_runs,
@@ -85,6 +87,14 @@ def test_people_are_served_although_much_goes_wrong(life: Life[Outcome]) -> None
     assert len(record.promises.accepted) >= 10
     assert record.promises.failures
     assert any(event.completed_at for event in record.tables.events.values())
+
+
+def test_follow_ups_come_and_are_taken_back_although_much_goes_wrong(life: Life[Outcome]) -> None:
+    record = life.value.record
+    ended = {one.status for one in record.tables.follow_ups.values()}
+
+    assert {FollowUpStatus.FIRED, FollowUpStatus.CANCELLED} <= ended
+    assert record.promises.taken_back
 
 
 def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(life: Life[Outcome]) -> None:
@@ -317,6 +327,7 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     **plants_of_reports.PLANTED,
     **plants_of_credit.PLANTED,
     **plants_of_leases.PLANTED,
+    **plants_of_follow_ups.PLANTED,
 }
 
 
@@ -326,6 +337,7 @@ MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
     (judges_of_leases.holders_are_served, plants_of_leases.put_off_in_peace),
     *plants_of_reports.MORE,
     *plants_of_credit.MORE,
+    *plants_of_follow_ups.MORE_PLANTED,
 )
 """Of judges that notice more than one thing."""
 
@@ -333,15 +345,17 @@ MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
 def _copy_of(record: Record) -> Record:
     tables: Tables = copy.copy(record.tables)
     copied = ("leases", "events", "arrivals", "tenants", "gates", "frames", "waiting", "charges", "metering")
-    for name in (*copied, "jobs", "erasures", "heads"):
+    for name in (*copied, "jobs", "erasures", "heads", "follow_ups"):
         setattr(tables, name, dict(getattr(tables, name)))
     promises = replace_fields(record.promises, followed=list(record.promises.followed), strangers_saw=[])
+    promises.taken_back = set(record.promises.taken_back)
     return replace_fields(
         record,
         tables=tables,
         promises=promises,
         resolved=dict(record.resolved),
         gates=dict(record.gates),
+        follow_ups=copy.deepcopy(record.follow_ups),
         ended=dict(record.ended),
         idle_since=dict(record.idle_since),
         requests=dict(record.requests),

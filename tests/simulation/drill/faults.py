@@ -8,6 +8,7 @@ from tests.simulation.drill import (
     faults_of_actors,
     faults_of_bulk,
     faults_of_credit,
+    faults_of_follow_ups,
     faults_of_holders,
     faults_of_rows,
     faults_of_runners,
@@ -24,6 +25,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
     *faults_of_bulk.FAULTS,
     *faults_of_credit.FAULTS,
     *faults_of_holders.FAULTS,
+    *faults_of_follow_ups.FAULTS,
 )
 
 

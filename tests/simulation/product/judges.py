@@ -23,6 +23,11 @@ from tests.simulation.product.judges_of_erasures import (
     is_erased,
     receipts_agree,
 )
+from tests.simulation.product.judges_of_follow_ups import (
+    follow_ups_as_told,
+    follow_ups_in_time,
+    follow_ups_wake_once,
+)
 from tests.simulation.product.judges_of_gates import gates_follow_their_asker, resolved_gates_stay
 from tests.simulation.product.judges_of_jobs import (
     cancelled_is_over,
@@ -226,6 +231,8 @@ JUDGES: Final[Sequence[Judge]] = (
     holders_are_served,
     resolved_gates_stay,
     gates_follow_their_asker,
+    follow_ups_wake_once,
+    follow_ups_as_told,
 )
 
 
@@ -282,5 +289,6 @@ HEALED: Final[Sequence[Judge]] = (
     cancelled_is_over,
     erasures_go_on,
     kept_while_renewed,
+    follow_ups_in_time,
 )
 """Those that ask whether all goes on; a while after the last fault."""

@@ -21,6 +21,7 @@ from sexton_runner.supervisors import process as supervisor_process
 from sexton_runner.timing import Timing
 from tests.simulation.product import rare_looks
 from tests.simulation.product.database import Database
+from tests.simulation.product.follow_up_canceller import FollowUpCanceller
 from tests.simulation.product.guests import Guests
 from tests.simulation.product.job_operator import Operator
 from tests.simulation.product.kept_rows import EVENT_DAYS, KeptRows
@@ -64,9 +65,9 @@ class Size:
     begins_s: float | None = None
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
-    """Whether events are dealt with in bulk, values erased, and credit is short in some seeds.
+    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups, and credit is short.
 
-    Lives that were kept before had none of it.
+    Lives that were kept before had none of these.
     """
 
 
@@ -131,7 +132,7 @@ class Heard:
 
 async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     database, promises, pace = Database(world), Promises(), PACES[size.pace]
-    heard.runs.now_ms = database.now_ms
+    heard.runs.begin(database.now_ms, ask_for_more=size.bulk_work and pace.habits.follow_ups is not None)
     record = Record(database.tables, promises, systems=database.systems, runs=heard.runs)
     if pace.is_rare:
         record.times = Times(KeptRows(database.tables))
@@ -214,6 +215,8 @@ def _start_bulk_work(people: Machine, person: Callable[[], Caller], database: Da
         people.start(Operator(person(), database.now_ms, database.is_slow).run)
     if pace.habits.erasures is not None:
         people.start(PrivacyOfficer(person()).run)
+    if pace.habits.follow_ups is not None:
+        people.start(FollowUpCanceller(person(), database.now_ms).run)
 
 
 def _start_treasurer(people: Machine, caller: Caller, database: Database, installation: Installation) -> None:

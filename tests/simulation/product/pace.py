@@ -61,6 +61,8 @@ class Habits:
     """Before the first erasure; before the second it is twice as long, and so on. None: there are none."""
     credit: Span | None = None
     """How long it takes until there is credit again, where it is short; None: it is short nowhere."""
+    follow_ups: Span | None = None
+    """Between two looks of who takes follow-ups back; None: runs ask for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,11 @@ KINDS: Final = (
     "slow_network",
     "drain",
 )
-DENSE: Final = Pace("dense", KINDS, habits=Habits(jobs=(10, 90), erasures=(20, 60), credit=(5, 30)))
+DENSE: Final = Pace(
+    "dense",
+    KINDS,
+    habits=Habits(jobs=(10, 90), erasures=(20, 60), credit=(5, 30), follow_ups=(3, 9)),
+)
 SLOW: Final = Pace(
     "slow",
     (*KINDS, "deploy"),

@@ -80,6 +80,8 @@ class Promises:
     """Reason to the credit that was asked for, in nanos; no two are alike."""
     credited: set[str] = field(default_factory=set)
     """Reasons of those that were told to be there."""
+    taken_back: set[UUID] = field(default_factory=set)
+    """Follow-ups that are not to come, as the person was told who took them back."""
     is_calm: bool = False
     """No faults any more, and no new deliveries."""
     tries: int = 0

@@ -12,6 +12,7 @@ from uuid import UUID
 from sexton_engine import ActorSystem
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.events import Event
+from sexton_storage.records.follow_ups import FollowUpStatus
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease
 from tests.simulation.product.customers import parts_of
@@ -58,6 +59,17 @@ class Exhausted(NamedTuple):
 
 
 @dataclass
+class FollowUpsSeen:
+    """What judges have seen of follow-ups."""
+
+    events: int = 0
+    """How many of the events were looked at."""
+    woken: dict[UUID, UUID] = field(default_factory=dict)
+    """Follow-up to the event that it has made."""
+    ended: dict[UUID, FollowUpStatus] = field(default_factory=dict)
+
+
+@dataclass
 class Record:
     """All that judges look at, and what they have seen."""
 
@@ -98,6 +110,8 @@ class Record:
     """Since when all are known to be able to go on, after the last fault; None while things go wrong."""
     gates: dict[UUID, Gate] = field(default_factory=dict)
     """Gates that are resolved, as they were seen first; kept by ``resolved_gates_stay``."""
+
+    follow_ups: FollowUpsSeen = field(default_factory=FollowUpsSeen)
 
     late_ms: int = 0
     """By how much servers that look rarely may be late."""

@@ -36,6 +36,7 @@ from sexton_runner.supervisors.process import supervise
 from sexton_runner.timing import Clock, Timing
 from sexton_runner.wire import Gate
 from tests.simulation.product.customers import parts_of
+from tests.simulation.product.follow_up_asking import ask_later, asks_later, told_apart_by
 from tests.simulation.product.node import NAME, PORT
 from tests.simulation.product.refusals import note_refusals
 from tests.simulation.product.requests import tell_of
@@ -120,6 +121,8 @@ async def play(
     runs.handed.append(Handed(lease_id, process.machine.name, job.lease.instructions))
     try:
         rng = _script_of(seed, job)
+        if runs.ask_for_more and asks_later(parts_of(job.lease.event.request_json).rest, _asked(job)):
+            await ask_later(job.lease, plane, runs, _asked(job))
         ending = await _play(job, live, plane, rng, runs, voice=voice, redactor=redactor)
         return await _put_off(live, plane) if _is_put_off(seed, job) else ending
     finally:
@@ -132,7 +135,7 @@ def _script_of(seed: int, job: Job) -> Random:
 
 def _asked(job: Job) -> int:
     # Whom it is about changes nothing in what is done.
-    rest = parts_of(job.lease.event.request_json).rest
+    rest = told_apart_by(parts_of(job.lease.event.request_json).rest)
     return zlib.crc32(orjson.dumps(rest, option=orjson.OPT_SORT_KEYS))
 
 

@@ -72,4 +72,12 @@ class Runs:
     refused: list[RefusedUnder] = field(default_factory=list)
     asked_gates: dict[UUID, AskedGate] = field(default_factory=dict)
     """By gate: who was given it last while it was pending."""
+    ask_for_more: bool = False
+    """Whether runs ask for follow-ups."""
+    follow_ups: dict[UUID, int] = field(default_factory=dict)
+    """Follow-ups that runs were told they have, and for when; database's clock, ms."""
     parkings: Parkings = field(default_factory=Parkings.none_yet)
+
+    def begin(self, now_ms: Callable[[], int], *, ask_for_more: bool) -> None:
+        """Note what is known once there is a database."""
+        self.now_ms, self.ask_for_more = now_ms, ask_for_more
