@@ -65,9 +65,8 @@ def _of_another_agent(record: Record) -> None:
 def _of_none(record: Record) -> None:
     follow_up = _new(record, FollowUpStatus.FIRED)
     _event_of(record, follow_up)
-    record.tables.follow_ups[UUID(int=14)] = replace(
-        follow_up, id=UUID(int=14), status=FollowUpStatus.PENDING
-    )
+    another = replace(follow_up, id=UUID(int=14), status=FollowUpStatus.PENDING)
+    record.tables.follow_ups[another.id] = another
     del record.tables.follow_ups[follow_up.id]
 
 
