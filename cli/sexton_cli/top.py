@@ -143,7 +143,7 @@ def _leases(seen: Look, share: int | None) -> Table:
         left = Text("cancelling", style="yellow") if row.get("cancelling") else Text(bar(slack), style=style)
         table.add_row(
             _text(row["lease_id"]),
-            _text(row["zombie_id"]),
+            _text(row.get("zombie_name") or row["zombie_id"]),  # An older server tells only the id.
             _text(hosts.get(row["runner_id"], row["runner_id"])),
             _text(row.get("attempt")),
             _text(span(seen.now - row["granted_at"])),

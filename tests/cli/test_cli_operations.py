@@ -144,6 +144,13 @@ def test_a_command_does_the_operation_that_it_is_said_to_do(
         assert len(names_in(document)) == (0 if name in NAMELESS else len(rows)), document
 
 
+def test_a_list_of_leases_names_their_agents(examples: ExampleServer, tmp_path: Path) -> None:
+    (row,) = EXAMPLES["list_live_leases"].answers["200"]["items"]
+    title, line = run("lease list", folder=tmp_path).stdout.splitlines()
+
+    assert line[title.index("AGENT") :].split()[0] == row["zombie_name"]
+
+
 def test_the_answer_is_written_as_it_is_asked_for(examples: ExampleServer, tmp_path: Path) -> None:
     items = EXAMPLES["list_zombies"].answers["200"]["items"]
     told = {

@@ -166,6 +166,14 @@ def test_a_lease_that_is_nearly_over_stands_first_and_shows_what_is_left() -> No
     assert re.search(r"lease-2 .* 15\.0 s +#{5}\.{5}", text)
 
 
+def test_a_lease_is_told_by_its_agents_name_and_by_the_id_where_a_server_gives_none() -> None:
+    rows = [lease(1, 9_000) | {"zombie_name": "night-watch"}, lease(2, 9_000)]
+    text = "\n".join(spelled(Look({"depth": 0}, rows, 0, [], 0, {"name": "sexton"}), 200, None))
+
+    assert re.search(r"^lease-1 +night-watch ", text, re.MULTILINE)
+    assert re.search(rf"^lease-2 +{ID} ", text, re.MULTILINE)
+
+
 def test_an_idle_server_is_told_in_words() -> None:
     idle = Look({"depth": 0, "leases_active": 0, "waiting_offers": 1}, [], 0, [], 0, {"name": "sexton"})
     busy = Look({"depth": 1, "oldest_age_ms": 61_000, "by_tags": [{}]}, [lease(1, 0)], 0, [], 0, {})

@@ -106,6 +106,7 @@ async def test_live_leases_are_listed_with_what_is_left_of_them(world: HttpWorld
     listed = (await world.get("/v1/fleet/leases", world.admin_token())).json()
     (item,) = listed["items"]
     assert (item["lease_id"], item["zombie_id"]) == (lease["lease_id"], zombie["zombie_id"])
+    assert item["zombie_name"] == zombie["name"] != ""
     assert item["runner_id"] == await runner_id_of(world, token)
     assert item["slack_ms"] == lease["lease_expires_at"] - listed["now"] <= 18_000
     assert not item["cancelling"]

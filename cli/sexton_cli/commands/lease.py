@@ -16,6 +16,7 @@ LEASE: Final[Mapping[str, type]] = {"lease_id": str, "event_id": str, "runner_id
 COLUMNS: Final = (
     Column("lease_id", "LEASE"),
     Column("event_id", "EVENT"),
+    Column("zombie_name", "AGENT", elastic=True, spare=True),
     Column("host", "HOST", elastic=True),
     Column("attempt", "TRY"),
     Column("left", "LEFT"),

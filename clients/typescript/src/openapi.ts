@@ -4211,6 +4211,7 @@ export interface components {
             workspace_id: string;
             /** Format: uuid */
             zombie_id: string;
+            zombie_name: string;
         };
         FleetPage: {
             items: components["schemas"]["FleetRunner"][];

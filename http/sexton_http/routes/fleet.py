@@ -96,6 +96,7 @@ class FleetLease(Shape):
     lease_id: UUID
     event_id: UUID
     zombie_id: UUID
+    zombie_name: str
     workspace_id: UUID
     runner_id: UUID
     attempt: int
@@ -241,8 +242,12 @@ async def list_live_leases(call: Call[NoBody, LeaseQuery]) -> LeaseList:
     world = call.ctx.world
     rows = await world.storage.fleet.live_leases(limit=call.query.limit)
     hosts = await world.storage.runners.hosts([row.runner_id for row in rows])
+    names = await world.storage.zombies.names({row.zombie_id for row in rows})
     now = world.now_ms()
-    return LeaseList([_view_lease(row, hosts.get(row.runner_id, ""), now) for row in rows], now)
+    items = [
+        _view_lease(row, hosts.get(row.runner_id, ""), names.get(row.zombie_id, ""), now) for row in rows
+    ]
+    return LeaseList(items, now)
 
 
 @operation("GET", "/v1/fleet/supervisor", tag=TAG, auth=Auth.PLATFORM)
@@ -273,11 +278,17 @@ def _view_item(item: HistoryItem) -> RunnerEvent:
     return RunnerEvent(item.id, item.kind, item.at, item.data)
 
 
-def _view_lease(lease: LiveLease, host_id: str, now: int) -> FleetLease:
+def _view_lease(lease: LiveLease, host_id: str, zombie_name: str, now: int) -> FleetLease:
     told = msgspec.structs.asdict(lease)
     metered_at: int = told.pop("metered_at")
     renewed_at = metered_at if metered_at > lease.granted_at else None
-    return FleetLease(**told, renewed_at=renewed_at, host_id=host_id, slack_ms=lease.expires_at - now)
+    return FleetLease(
+        **told,
+        zombie_name=zombie_name,
+        renewed_at=renewed_at,
+        host_id=host_id,
+        slack_ms=lease.expires_at - now,
+    )
 
 
 def view_runner(runner: Runner, active_leases: int, now: int) -> FleetRunner:

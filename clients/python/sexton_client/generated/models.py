@@ -2182,6 +2182,7 @@ class FleetLease(Model, frozen=True, kw_only=True):
     lease_id: str
     event_id: str
     zombie_id: str
+    zombie_name: str
     workspace_id: str
     runner_id: str
     attempt: int
