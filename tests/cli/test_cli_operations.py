@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -149,6 +150,18 @@ def test_a_list_of_leases_names_their_agents(examples: ExampleServer, tmp_path: 
     title, line = run("lease list", folder=tmp_path).stdout.splitlines()
 
     assert line[title.index("AGENT") :].split()[0] == row["zombie_name"]
+
+
+def test_the_queue_says_how_long_events_wait(examples: ExampleServer, tmp_path: Path) -> None:
+    told = {**EXAMPLES["get_queue"].answers["200"], "leases": 1}
+    idle = {"required_tags": [], "events": 0, "oldest_age_ms": None, "ages_ms": [0, 0]}
+    examples.answers["get_queue"] = told | {"labels": [{**told["labels"][0], "ages_ms": [250_000]}, idle]}
+    ended = run("queue", "--minutes", "20", folder=tmp_path)
+
+    assert re.split(" {2,}", ended.stdout.splitlines()[0])[2:] == ["OLDEST WAITS", "LONGEST WAIT IN 20 MIN"]
+    assert re.search(r"^gpu +2 +1 min 4 s +4 min 10 s$", ended.stdout, re.MULTILINE)
+    assert re.search(r"^any runner +0 +- +-$", ended.stdout, re.MULTILINE)
+    assert "1 live lease; the least time left is 18.4 s of 30 s." in ended.stderr
 
 
 def test_the_answer_is_written_as_it_is_asked_for(examples: ExampleServer, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_many_events_are_cancelled_and_done_again_and_their_job_is_shown(shell: 
     assert sum(minute["came"] for minute in shell.json("throughput")["minutes"]) > 1
     assert "LONGEST WAIT" in shell("throughput").stdout
     assert shell.json("queue", "--minutes", "5")["leases"] == 0
-    assert "LONGEST SINCE" in shell("queue").stdout
+    assert "LONGEST WAIT IN 5 MIN" in shell("queue", "--minutes", "5").stdout
     assert "UZ-FAILURE-001" in said(shell("failures", "mute", NOWHERE))
 
 

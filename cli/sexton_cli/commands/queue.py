@@ -10,20 +10,14 @@ from sexton_cli.client import Row, field
 from sexton_cli.commands.command import command
 from sexton_cli.commands.options import calling
 from sexton_cli.lookups import workspace_path
-from sexton_cli.output import Column, moment, span
+from sexton_cli.output import Column, counted, moment, span
 
 LABEL: Final[Mapping[str, type]] = {"required_tags": list, "events": int, "ages_ms": list}
-COLUMNS: Final = (
-    Column("labels", "LABELS", elastic=True),
-    Column("events", "WAITING"),
-    Column("oldest", "OLDEST"),
-    Column("longest", "LONGEST SINCE"),
-)
 AGENTS: Final = (
     Column("zombie_name", "AGENT", elastic=True),
     Column("events", "WAITING"),
     Column("oldest_at", "OLDEST CAME"),
-    Column("oldest_event_id", "OLDEST"),
+    Column("oldest_event_id", "OLDEST EVENT"),
 )
 
 
@@ -40,7 +34,13 @@ def queue(caller: Caller, *, minutes: int) -> None:
         caller.output.document(found)
         return
     labels: list[Row] = field(found, "labels", list)
-    caller.output.table(COLUMNS, [_shown(row) for row in labels])
+    columns = (
+        Column("labels", "LABELS", elastic=True),
+        Column("events", "WAITING"),
+        Column("oldest", "OLDEST WAITS"),
+        Column("longest", f"LONGEST WAIT IN {minutes} MIN"),
+    )
+    caller.output.table(columns, [_shown(row) for row in labels])
     agents: list[Row] = field(found, "agents", list)
     if agents:
         shown = [{**row, "oldest_at": moment(row.get("oldest_at"))} for row in agents]
@@ -50,7 +50,8 @@ def queue(caller: Caller, *, minutes: int) -> None:
         caller.output.note(f"Nothing waits, and nothing came in {minutes} minutes.")
     if leases := field(found, "leases", int):
         least = span(found.get("least_slack_ms"))
-        caller.output.note(f"{leases} live leases; the one with the least time has {least} left of 30 s.")
+        held = counted(leases, "live lease", "live leases")
+        caller.output.note(f"{held}; the least time left is {least} of 30 s.")
 
 
 def _shown(row: Row) -> Row:
@@ -60,5 +61,5 @@ def _shown(row: Row) -> Row:
         "labels": ", ".join(map(str, row["required_tags"])) or "any runner",
         "events": row["events"],
         "oldest": span(row.get("oldest_age_ms")),
-        "longest": span(max((age for age in row["ages_ms"] if isinstance(age, int)), default=None)),
+        "longest": span(max((age for age in row["ages_ms"] if isinstance(age, int)), default=0) or None),
     }

@@ -13,7 +13,7 @@ LABELS: Final = (
     Column("labels", "LABELS", elastic=True),
     Column("agents", "READY AGENTS"),
     Column("events", "WAITING"),
-    Column("oldest", "OLDEST"),
+    Column("oldest", "OLDEST WAITS"),
 )
 
 
