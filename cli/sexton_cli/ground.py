@@ -84,7 +84,7 @@ class Node:
     def shown_api_key(self) -> str:
         """The key itself at the first start; afterwards where it is, for what is printed is kept in logs."""
         if self.installation.api_key is not None:
-            return self.installation.api_key
+            return f"{self.installation.api_key} (shown this once; kept in {self.key_file})"
         if self.api_key is not None:
             return f"in {self.key_file}"
         return "the one of the first start; 'sexton keys create NAME' makes another"

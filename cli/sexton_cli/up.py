@@ -241,14 +241,19 @@ def _write_ready(node: Node, ready_file: Path | None, runners: list[LocalRunner]
 
 def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
     log.info("server_up", address=node.base_url, local=node.local_url, runners=len(runners), version=VERSION)
+    link = node.sign_in_url
+    # What a person needs first stands first. Each URL ends at a blank, so that terminals open it as it is.
     lines = [
         ("address", node.base_url),
-        ("reference", f"{node.base_url}/docs"),
-        ("catalogue", node.catalogue_url),
-        ("sign in", node.sign_in_url or "'sexton auth link' prints a link"),
-        ("workspace", str(node.workspace_id)),
+        (
+            "sign in",
+            f"{link} (in a browser, once, within an hour)" if link else "'sexton auth link' prints a link",
+        ),
         ("API key", node.shown_api_key),
-        ("runners", str(len(runners)) if runners else "none here"),
+        ("workspace", str(node.workspace_id)),
+        ("runners", f"{len(runners)} on this machine" if runners else "none on this machine"),
+        ("reference", f"{node.base_url}/docs (the HTTP interface)"),
+        ("prices", f"{node.catalogue_url} (of models, for clients of an older kind)"),
     ]
     console.print("[bold green]Sexton is up.[/bold green]")
     for name, value in lines:
@@ -256,6 +261,6 @@ def _announce(node: Node, console: Console, runners: list[LocalRunner]) -> None:
 
 
 def _show_first_commands(node: Node, data: Path, console: Console) -> None:
-    console.print("[bold]In another terminal:[/bold]")
+    console.print("[bold]Next, in another terminal: sign in, run an example, check the setup:[/bold]")
     for line in first_commands(node.base_url, data):
         console.print(f"  {line}", soft_wrap=True, markup=False)

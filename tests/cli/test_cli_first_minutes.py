@@ -1,5 +1,6 @@
 """What somebody meets who has just cloned the repository: on a machine that can, and on one that cannot."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -51,8 +52,26 @@ def test_a_server_with_runners_says_so_before_it_makes_a_database(
     assert not data.exists()
 
 
+def test_the_first_start_says_of_each_line_what_it_is(server: ServerProcess) -> None:
+    _, _, after = server.log().partition("Sexton is up.\n")
+    told = dict(line.strip().split(maxsplit=1) for line in after.partition("\nNext, ")[0].splitlines())
+    base, key = re.escape(server.ready["base_url"]), re.escape(server.ready["api_key"])
+    expected = {
+        "address": base,
+        "sign": rf"in +{base}/auth/sign-in/\w+ \(in a browser, once, within an hour\)",
+        "API": rf"key +{key} \(shown this once; kept in \S+/api-key\)",
+        "workspace": server.ready["workspace_id"],
+        "runners": "none on this machine",
+        "reference": rf"{base}/docs \(the HTTP interface\)",
+        "prices": rf"{base}/_um/\w+/cap\.json \(of models, for clients of an older kind\)",
+    }
+
+    assert list(told) == list(expected)
+    assert [name for name, form in expected.items() if not re.fullmatch(form, told[name])] == []
+
+
 def test_the_first_commands_can_be_pasted_as_they_stand(server: ServerProcess, bare_shell: Shell) -> None:
-    _, _, after = server.log().partition("In another terminal:\n")
+    _, _, after = server.log().partition("check the setup:\n")
     lines = [line.strip() for line in after.splitlines() if line.startswith("  ")]
     assert [line.split()[1] for line in lines] == ["login", "agent", "steer", "doctor"]
     assert {line.split()[0] for line in lines} == {program_name(Path.cwd())}

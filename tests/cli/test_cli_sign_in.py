@@ -16,7 +16,7 @@ CODE = {"verification_code": "042137"}
 
 
 def links(server: ServerProcess) -> list[str]:
-    return re.findall(r"^  sign in +(\S+)$", server.log(), re.MULTILINE)
+    return re.findall(r"^  sign in +(http\S+) \(", server.log(), re.MULTILINE)
 
 
 async def test_the_first_start_prints_a_link_and_what_it_signs_in_outlives_a_crash(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ async def _kill_and_start(server: ServerProcess) -> None:
 def test_the_start_tells_where_the_catalogue_is_and_it_has_prices(server: ServerProcess) -> None:
     base_url = server.ready["base_url"]
     lines = [line for line in server.log().splitlines() if "/cap.json" in line]
-    address = lines[-1].split()[-1]
+    address = lines[-1].split()[1]
     assert address.startswith(f"{base_url}/_um/")
 
     with httpx2.Client() as http:
