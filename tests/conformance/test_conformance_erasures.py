@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.decisions.erasure import ERASED, ERASED_DOCUMENT, needle_of
+from sexton_storage.decisions.erasure import ERASED, ERASED_DOCUMENT
 from sexton_storage.decisions.erasure_steps import SURFACES
 from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
@@ -18,6 +18,7 @@ from sexton_storage.records.zombies import Zombie
 from sexton_storage.writes import EventEnd
 from tests.conformance.test_conformance_artefacts import artefact_of, blob_of
 from tests.conformance.test_conformance_deliveries import one as delivery_of
+from tests.worlds.erasure_records import new_erasure
 from tests.worlds.storage import StorageWorld, new_id
 
 ANN = "ann@example.org"
@@ -26,22 +27,8 @@ OTHERS = '{"customer": {"email": "bob@example.org"}, "cc": ["ann@example.org"], 
 
 
 def erasure_of(world: StorageWorld, value: str = ANN, **changes: Any) -> Erasure:
-    path, hashed, chars = needle_of("customer.email", value)
-    made = Erasure(
-        new_id(),
-        world.tenant_id,
-        world.workspace_id,
-        path,
-        hashed,
-        chars,
-        dry_run=False,
-        restored=False,
-        status=ErasureStatus.RUNNING,
-        created_by="user:1",
-        created_by_name="admin",
-        created_at=world.now,
-        updated_at=world.now,
-    )
+    owner = world.tenant_id, world.workspace_id
+    made = new_erasure(new_id(), *owner, path="customer.email", value=value, now=world.now)
     return replace(made, **changes)
 
 

@@ -9,7 +9,6 @@ from uuid import UUID
 import trio
 from msgspec.structs import replace
 
-from sexton_storage.decisions.erasure import needle_of
 from sexton_storage.errors import Conflict
 from sexton_storage.event_filter.parse import parse_filter
 from sexton_storage.memory.erasures import MemoryErasures
@@ -23,6 +22,7 @@ from sexton_storage.records.jobs import Job, JobKind, JobStatus, Selection
 from sexton_storage.records.workspaces import Workspace
 from tests.storage.row_texts import PATH, VALUE, request_of, text_of
 from tests.storage.row_worlds import World
+from tests.worlds.erasure_records import new_erasure
 
 KINDS: Final = (
     "begin erasure",
@@ -94,29 +94,21 @@ class Bulk:
     def _workspace(self) -> Workspace:
         return self._world.dice.one(*self._world.tables.workspaces.values())
 
+    async def _begin(self, memory: Any, postgres: Any, asked: Erasure | Job, noun: str) -> Compared:
+        """Add it to both, where no more than some of its workspace may be under way."""
+        limit = self._world.dice.one(*LIMITS)
+        statement = await postgres.add(asked, limit=limit)
+        rule = _of_memory(memory.add, asked, limit=limit)
+        return _compared(asked, rule, statement, f"{noun} begun" if rule else f"{noun} refused")
+
     # --- erasures -------------------------------------------------------------------------------------------
 
     async def _begin_erasure(self) -> Compared:
         world, workspace = self._world, self._workspace()
-        dice, needle = world.dice, needle_of(PATH, VALUE)
-        erasure = Erasure(
-            dice.one(dice.id(), *world.tables.erasures),
-            workspace.tenant_id,
-            workspace.id,
-            *needle,
-            dry_run=dice.often(25),
-            restored=False,
-            status=ErasureStatus.RUNNING,
-            created_by="user:1",
-            created_by_name="admin",
-            created_at=world.now,
-            updated_at=world.now,
-        )
-        limit = dice.one(*LIMITS)
-        memory, postgres = self._erasures
-        statement = await postgres.add(erasure, limit=limit)
-        rule = _of_memory(memory.add, erasure, limit=limit)
-        return _compared(erasure, rule, statement, "erasure begun" if rule else "erasure refused")
+        dice, owner = world.dice, (workspace.tenant_id, workspace.id)
+        erasure_id, is_dry = dice.one(dice.id(), *world.tables.erasures), dice.often(25)
+        erasure = new_erasure(erasure_id, *owner, path=PATH, value=VALUE, now=world.now)
+        return await self._begin(*self._erasures, replace(erasure, dry_run=is_dry), "erasure")
 
     async def _go_on(self) -> Compared:
         """By some surfaces; a page of the statements is a part of a surface, and of the rules all of it."""
@@ -174,11 +166,7 @@ class Bulk:
             merges=replays and dice.often(50),
             rate_limit=dice.one(0, 0, 20),
         )
-        limit = dice.one(*LIMITS)
-        memory, postgres = self._jobs
-        statement = await postgres.add(job, limit=limit)
-        rule = _of_memory(memory.add, job, limit=limit)
-        return _compared(job, rule, statement, "job begun" if rule else "job refused")
+        return await self._begin(*self._jobs, job, "job")
 
     async def _save_job(self) -> Compared:
         world = self._world
