@@ -1,26 +1,22 @@
 """Calls a server on behalf of a person at a terminal, one call at a time."""
 
-import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http import HTTPStatus
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from importlib import import_module
+from typing import Any, Final
 
-import httpx2
 import msgspec
 
-from sexton_cli.data_folder import DATA_VARIABLE, default_data, kept_certificate
-from sexton_cli.exits import CONFIG, PROTOCOL, USAGE, Fault
-from sexton_cli.problems import NotSexton, Refused, Unreachable, Untrusted, read_problem
-from sexton_runner.trust import fingerprint_of, trust_for, untrusted
+from sexton_cli.exchange import Connection, Reply, Response, SentEvent
+from sexton_cli.exits import PROTOCOL, Fault
+from sexton_cli.problems import NotSexton, Refused, read_problem
 
-CONNECT_S: Final = 5.0
-ANSWER_S: Final = 35.0
-"""The server's own deadline is 30 s."""
+CONNECTIONS: Final = "sexton_cli.connection"
+"""It imports HTTP, which takes longer than all else that help needs: only when a call is made."""
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
 TRIES: Final = 3
 SECONDS: Final = re.compile(r"[0-9]{1,6}")
@@ -36,14 +32,7 @@ EXPIRED: Final = "UZ-AUTH-003"
 
 Renew = Callable[[], str]
 """Gets a fresh token in place of one that has expired; may raise Fault."""
-
-
-class Reply(NamedTuple):
-    """Any answer, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
+OpenConnection = Callable[[str], AbstractContextManager[Connection]]
 
 
 class Client:
@@ -54,14 +43,14 @@ class Client:
 
     def __init__(
         self,
-        http: httpx2.Client,
+        connection: Connection,
         base_url: str,
         token: str | None,
         *,
         sleep: Callable[[float], None],
         renew: Renew | None = None,
     ) -> None:
-        self._http = http
+        self._connection = connection
         self._base_url = base_url
         self._token = _bearing(token)
         self._sleep = sleep
@@ -91,7 +80,7 @@ class Client:
         """What the server says of it; often nothing."""
         return self._call("DELETE", path, None)
 
-    def follow(self, path: str, last_id: str | None) -> Iterator[httpx2.ServerSentEvent]:
+    def follow(self, path: str, last_id: str | None) -> Iterator[SentEvent]:
         """What a stream says until it ends or is cut, from after ``last_id``."""
         try:
             yield from self._follow(path, last_id)
@@ -101,10 +90,9 @@ class Client:
                 raise
             yield from self._follow(path, last_id)
 
-    def _follow(self, path: str, last_id: str | None) -> Iterator[httpx2.ServerSentEvent]:
+    def _follow(self, path: str, last_id: str | None) -> Iterator[SentEvent]:
         resumed = {} if last_id is None else {"last-event-id": last_id}
-        headers = {**NAMED, **self._token, **resumed}
-        with self._faults_told(), self._http.sse(f"{self._base_url}{path}", headers=headers) as source:
+        with self._connection.events(path, {**NAMED, **self._token, **resumed}) as source:
             response = source.response
             if response.status_code != HTTPStatus.OK:
                 raise read_problem(self._base_url, response.status_code, self._bounded(response.iter_bytes()))
@@ -115,10 +103,7 @@ class Client:
     def download(self, path: str) -> Iterator[bytes]:
         """A file piece by piece, however long it is; whoever reads it checks that all of it came."""
         headers = {**NAMED, **self._token, "accept-encoding": "identity"}
-        with (
-            self._faults_told(),
-            self._http.stream("GET", f"{self._base_url}{path}", headers=headers) as response,
-        ):
+        with self._connection.stream("GET", path, None, headers) as response:
             if response.status_code != HTTPStatus.OK:
                 raise read_problem(self._base_url, response.status_code, self._bounded(response.iter_bytes()))
             yield from response.iter_bytes()
@@ -131,20 +116,17 @@ class Client:
         return self._document(reply.body)
 
     @contextmanager
-    def opened(self, path: str, body: bytes, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+    def opened(self, path: str, body: bytes, headers: Mapping[str, str]) -> Iterator[Response]:
         """A POST whose answer, whatever its status, is read by whoever asked, as it comes."""
         sent = {**NAMED, "content-type": "application/json", **headers}
-        with self._faults_told():
-            for tries_left in (1, 0):
-                with self._http.stream(
-                    "POST", f"{self._base_url}{path}", content=body, headers=sent | self._token
-                ) as response:
-                    expired = response.status_code == HTTPStatus.UNAUTHORIZED and self._renew is not None
-                    if not expired or not tries_left or not self._has_expired(response):
-                        yield response
-                        return
+        for tries_left in (1, 0):
+            with self._connection.stream("POST", path, body, sent | self._token) as response:
+                expired = response.status_code == HTTPStatus.UNAUTHORIZED and self._renew is not None
+                if not expired or not tries_left or not self._has_expired(response):
+                    yield response
+                    return
 
-    def _has_expired(self, response: httpx2.Response) -> bool:
+    def _has_expired(self, response: Response) -> bool:
         """Whether the token has run out, and another is here now."""
         reply = Reply(response.status_code, response.headers, response.read())
         return _is_expired(reply) and self._has_renewed()
@@ -196,29 +178,8 @@ class Client:
         content = body if body is None or isinstance(body, bytes) else msgspec.json.encode(body)
         media = BYTES if method == "PUT" and isinstance(body, bytes) else "application/json"
         typed = {} if body is None else {"content-type": media}
-        with (
-            self._faults_told(),
-            self._http.stream(
-                method, f"{self._base_url}{path}", content=content, headers={**NAMED, **headers, **typed}
-            ) as response,
-        ):
+        with self._connection.stream(method, path, content, {**NAMED, **headers, **typed}) as response:
             return Reply(response.status_code, response.headers, self._bounded(response.iter_bytes()))
-
-    @contextmanager
-    def _faults_told(self) -> Iterator[None]:
-        try:
-            yield
-        except httpx2.TransportError as fault:
-            # Its text, not its request: that bears the token.
-            why = str(fault) or type(fault).__name__
-            mistrust = untrusted(fault)
-            if mistrust is not None:
-                raise Untrusted(self._base_url, mistrust, fingerprint_of(self._base_url)) from None
-            raise Unreachable(self._base_url, why) from None
-        except httpx2.DecodingError:
-            raise NotSexton(self._base_url, "the answer is garbled") from None
-        except httpx2.InvalidURL as fault:
-            raise Fault(f"{self._base_url}: {fault}", "Check the address.", status=USAGE) from None
 
     def _bounded(self, pieces: Iterator[bytes]) -> bytes:
         body = bytearray()
@@ -250,13 +211,6 @@ def _wait_s(method: str, reply: Reply) -> float | None:
     return float(given)
 
 
-def _kept_certificate(base_url: str) -> Path | None:
-    """The certificate of a server of this machine's own user, which nobody has to vouch for."""
-    if not base_url.startswith("https:"):
-        return None
-    return kept_certificate(Path(os.environ.get(DATA_VARIABLE) or default_data()), base_url)
-
-
 @contextmanager
 def open_client(
     base_url: str,
@@ -266,16 +220,9 @@ def open_client(
     renew: Renew | None = None,
 ) -> Iterator[Client]:
     """A client of this address; ``token`` None calls as nobody."""
-    timeout = httpx2.Timeout(ANSWER_S, connect=CONNECT_S)
-    try:
-        trusted = trust_for(base_url, _kept_certificate(base_url))
-        http = httpx2.Client(timeout=timeout, verify=trusted)
-    except (OSError, ValueError, httpx2.InvalidURL) as fault:
-        # It reads the environment: certificates to trust, and proxies.
-        way_out = "Fix SSL_CERT_FILE, SSL_CERT_DIR or the proxy variables."
-        raise Fault(f"no connection can be made: {fault}", way_out, status=CONFIG) from fault
-    with http:
-        yield Client(http, base_url, token, sleep=sleep, renew=renew)
+    open_connection: OpenConnection = import_module(CONNECTIONS).open_connection
+    with open_connection(base_url) as connection:
+        yield Client(connection, base_url, token, sleep=sleep, renew=renew)
 
 
 Row = Mapping[str, Any]

@@ -1,14 +1,11 @@
-"""Keeps what other commands on the machine need in the data folder: API key, address, certificate."""
+"""Keeps what other commands on the machine need in the data folder: API key and address."""
 
 import os
 from pathlib import Path
 
-from sexton_runner.trust import first_certificate
-
 DATA_VARIABLE = "SEXTON_DATA"
 KEY_FILE = "api-key"
 ADDRESS_FILE = "address"
-CERTIFICATE_FILE = "certificate.pem"
 
 
 def default_data() -> Path:
@@ -42,27 +39,4 @@ def kept_address(data: Path) -> str | None:
     try:
         return (data / ADDRESS_FILE).read_text(encoding="utf-8").strip() or None
     except (OSError, UnicodeDecodeError):
-        return None
-
-
-def keep_certificate(data: Path, certificate: Path | None, addresses: tuple[str, ...]) -> Path | None:
-    """Keep what the server shows now at its own addresses; None: it shows none.
-
-    Its file may be renewed while it serves, and a proxy before it shows another.
-    """
-    path = data / CERTIFICATE_FILE
-    if certificate is None:
-        path.unlink(missing_ok=True)
-        return None
-    path.write_text(f"{' '.join(addresses)}\n{first_certificate(certificate)}\n", encoding="ascii")
-    return path
-
-
-def kept_certificate(data: Path, base_url: str) -> Path | None:
-    """What the server of this folder shows at this address; None where an authority has to vouch for it."""
-    path = data / CERTIFICATE_FILE
-    try:
-        with path.open(encoding="ascii", errors="replace") as file:
-            return path if base_url in file.readline().split() else None
-    except OSError:
         return None

@@ -14,8 +14,9 @@ import trio
 
 from sexton_cli.addresses import in_the_open
 from sexton_cli.caller import Caller
-from sexton_cli.client import Client, Reply, field, open_client
+from sexton_cli.client import Client, field, open_client
 from sexton_cli.data_folder import default_data
+from sexton_cli.exchange import Reply
 from sexton_cli.exits import CONFIG, FAILED, OK, UNAVAILABLE, Fault, StartupFault
 from sexton_cli.identity import Identity, identify, workspace_in_use
 from sexton_cli.money import BILLING

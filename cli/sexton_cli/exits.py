@@ -1,10 +1,7 @@
 """The exit statuses of a command, most of them from sysexits.h, and the line that says what to do."""
 
-import sys
 from collections.abc import Mapping
 from typing import Final, TypeVar
-
-import orjson
 
 OK = 0
 FAILED = 1
@@ -82,13 +79,6 @@ def first_of(group: BaseExceptionGroup[AnyFault]) -> AnyFault:
     """The first fault of those that a nursery raised."""
     inner = group.exceptions[0]
     return first_of(inner) if isinstance(inner, BaseExceptionGroup) else inner
-
-
-def explain(fault: Fault, *, as_json: bool = False) -> int:
-    """Print the line, on standard error, and give the exit status."""
-    text = orjson.dumps(fault.document()).decode() if as_json else f"sexton: {fault.line()}"
-    sys.stderr.write(f"{text}\n")
-    return fault.status
 
 
 def printable(text: str) -> str:

@@ -1,10 +1,9 @@
 """Spells an answer for a program: as JSON, as YAML, or as the names of the things in it."""
 
-from collections.abc import Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import msgspec
-import yaml
 
 NAMES: Final = (
     "follow_up_id",
@@ -101,17 +100,7 @@ def _name(row: Any) -> str | None:
     return next((str(row[field]) for field in NAMES if isinstance(row.get(field), str) and row[field]), None)
 
 
-class _Dumper(yaml.SafeDumper):
-    """As it is, but without references to what stands there twice."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        del data
-        return True
-
-
 def _yaml(value: Any, *, explicit_start: bool) -> bytes:
-    plain: Mapping[str, Any] = msgspec.to_builtins(value)
-    text: str = yaml.dump(
-        plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, explicit_start=explicit_start
-    )
-    return text.encode()
+    # Few ask for it, and it takes a while to import.
+    made: bytes = import_module("sexton_cli.yaml_documents").document(value, explicit_start=explicit_start)
+    return made

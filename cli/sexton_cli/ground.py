@@ -19,7 +19,8 @@ from sexton_actors.world import World
 from sexton_cli.archives import open_archiver
 from sexton_cli.billing_file import load_terms
 from sexton_cli.catalogue import load_catalogue
-from sexton_cli.data_folder import KEY_FILE, keep_address, keep_api_key, keep_certificate
+from sexton_cli.certificate_file import keep_certificate
+from sexton_cli.data_folder import KEY_FILE, keep_address, keep_api_key
 from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault
 from sexton_cli.identity_file import load_identity
 from sexton_cli.node_storage import Progress, open_storage

@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from sexton_cli.caller import Caller, Given
 from sexton_cli.client import Client, Row
+from sexton_cli.connection import HttpConnection
 from sexton_cli.exits import Fault
 from sexton_cli.identity import workspaces_of
 from sexton_cli.lookups import first_of, page, workspace_path
@@ -46,7 +47,8 @@ def _asked(ctx: click.Context, kind: str, incomplete: str) -> Iterator[Completio
     caller = Caller(Given(**noted(ctx)), os.environ, None)
     # The kept token as it is: to renew it takes longer, and must not be cut off.
     with httpx2.Client(timeout=STEP_S, verify=trust_for(caller.base_url, None)) as http:
-        client = Client(http, caller.base_url, caller.token.value, sleep=_give_up)
+        connection = HttpConnection(http, caller.base_url)
+        client = Client(connection, caller.base_url, caller.token.value, sleep=_give_up)
         for name, about in _NAMES[kind](caller, client, incomplete):
             if name.startswith(incomplete):
                 yield CompletionItem(name, help=about)

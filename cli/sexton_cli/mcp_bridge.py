@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import httpx2
 import msgspec
 
 from sexton_cli.client import Client
+from sexton_cli.exchange import Response
 from sexton_cli.exits import Fault
 
 AT_ONCE: Final = 32
@@ -81,7 +81,7 @@ class Bridge:
             if asked is not None:
                 self._fail(asked, INTERNAL, fault.line())
 
-    def _note_session(self, response: httpx2.Response, found: bytes) -> None:
+    def _note_session(self, response: Response, found: bytes) -> None:
         session = response.headers.get(SESSION)
         if session is None:
             return
@@ -128,7 +128,7 @@ def _read(line: bytes) -> dict[str, Any] | None:
     return message if isinstance(message, dict) else None
 
 
-def _messages(response: httpx2.Response) -> Iterator[bytes]:
+def _messages(response: Response) -> Iterator[bytes]:
     """Each message of an answer, a line each. What the server refuses as a request becomes an error."""
     media = response.headers.get("content-type", "").partition(";")[0].strip()
     if media == "text/event-stream":

@@ -1,23 +1,18 @@
 """Says what came of a command: a table for a person, a document or names for a program."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final, NamedTuple
-
-from rich.cells import cell_len, set_cell_size
-from rich.console import Console
-from rich.text import Text
+from functools import cached_property
+from importlib import import_module
+from typing import Any, Final, NamedTuple, Protocol
 
 from sexton_cli.exits import printable
 from sexton_cli.formats import names_in, shown_once, spelled, spelled_item
 
 PIPE_COLUMNS: Final = 1000
 """A file has no edge: nothing that is read by a program is folded."""
-ELASTIC_COLUMNS: Final = 10
-"""The least that is left of a name."""
-GAP: Final = "  "
 TAB: Final = "    "
 MINUTE_S: Final = 60
 HOUR_S: Final = 3600
@@ -35,6 +30,17 @@ class Column(NamedTuple):
     spare: bool = False
 
 
+class Screen(Protocol):
+    """Where a person reads."""
+
+    @property
+    def width(self) -> int: ...
+
+    def line(self, text: str, style: str = "") -> None: ...
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None: ...
+
+
 class Output:
     """Standard output holds the answer and nothing else; all other words go to standard error."""
 
@@ -42,8 +48,12 @@ class Output:
         self._form = form
         self.as_json = form != "table"
         """Whether a document is asked for, in whichever spelling."""
-        width = None if sys.stdout.isatty() else PIPE_COLUMNS
-        self._console = Console(highlight=False, width=width, soft_wrap=False)
+
+    @cached_property
+    def _screen(self) -> Screen:
+        # What draws for a person takes a while to import; help and documents do without.
+        screen: Screen = import_module("sexton_cli.screen").Screen()
+        return screen
 
     def document(self, value: Any) -> None:
         """The whole answer as it was asked for: as JSON, as YAML, or only the names in it."""
@@ -79,20 +89,17 @@ class Output:
     @property
     def width(self) -> int:
         """Columns of the terminal; a file has very many."""
-        return self._console.width
+        return self._screen.width
 
     def changes(self, diff: str) -> None:
         """A unified diff, its lines coloured where there are colours."""
         for line in diff.splitlines():
             style = next((style for sign, style in DIFF_STYLES if line.startswith(sign)), "")
-            self._console.print(Text(printable(line), style=style), soft_wrap=True)
+            self._screen.line(printable(line), style)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> None:
         """Rows under titles, as wide as the terminal at most."""
-        title, *lines = lay_out(columns, rows, self._console.width)
-        self._console.print(Text(title, style="bold"), soft_wrap=True)
-        for line in lines:
-            self._console.print(Text(line), soft_wrap=True)
+        self._screen.table(columns, rows)
 
     def thing(self, document: Any, facts: Mapping[str, Any] | str) -> None:
         """One thing: its document, or what of it a person is told, as facts or as a sentence."""
@@ -115,11 +122,11 @@ class Output:
         known = {name: value for name, value in facts.items() if value is not None}
         width = max(map(len, known), default=0)
         for name, value in known.items():
-            self._console.print(Text(f"{name:<{width}}  {cell(value)}"), soft_wrap=True)
+            self._screen.line(f"{name:<{width}}  {cell(value)}")
 
     def say(self, text: str) -> None:
         """A line of the answer for a person."""
-        self._console.print(Text(printable(text)), soft_wrap=True)
+        self._screen.line(printable(text))
 
     def note(self, text: str) -> None:
         """A line beside the answer: on standard error."""
@@ -134,46 +141,6 @@ def counted(count: object, one: str, many: str) -> str:
     ('1 event waits', '0 events wait')
     """
     return f"{count} {one if count == 1 else many}"
-
-
-def lay_out(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
-    """The lines of a table; what is neither elastic nor spare is whole, however narrow the terminal.
-
-    >>> columns = [Column("n", "NAME", elastic=True), Column("id", "ID"), Column("at", "CREATED", spare=True)]
-    >>> for line in lay_out(columns, [{"n": "a-long-name", "id": "0193", "at": "today"}], 16):
-    ...     print(line)
-    NAME        ID
-    a-long-na…  0193
-    """
-    texts = {c.key: [c.title, *(cell(row.get(c.key)) for row in rows)] for c in columns}
-    natural = {key: max(map(cell_len, column)) for key, column in texts.items()}
-    least = {c.key: min(natural[c.key], ELASTIC_COLUMNS) if c.elastic else natural[c.key] for c in columns}
-    shown = list(columns)
-    while _total(least[c.key] for c in shown) > width and any(c.spare for c in shown):
-        shown.remove(next(c for c in reversed(shown) if c.spare))
-    left = width - _total(least[c.key] for c in shown)
-    widths = []
-    for column in shown:
-        more = min(natural[column.key] - least[column.key], max(left, 0))
-        widths.append(least[column.key] + more)
-        left -= more
-    return [
-        GAP.join(_fitted(texts[c.key][line], w) for c, w in zip(shown, widths, strict=True)).rstrip()
-        for line in range(len(rows) + 1)
-    ]
-
-
-def _total(widths: Iterable[int]) -> int:
-    widths = list(widths)
-    return sum(widths) + len(GAP) * (len(widths) - 1)
-
-
-def _fitted(text: str, width: int) -> str:
-    return (
-        text + " " * (width - cell_len(text))
-        if cell_len(text) <= width
-        else f"{set_cell_size(text, width - 1)}…"
-    )
 
 
 def cell(value: Any) -> str:

@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-import httpx2
 import orjson
 
 from sexton_cli.client import Client
+from sexton_cli.exchange import SentEvent
 from sexton_cli.exits import UNAVAILABLE, Fault
 from sexton_cli.output import moment
 
@@ -83,7 +83,7 @@ class Follower:
                 yield _frame(event)
 
 
-def _frame(event: httpx2.ServerSentEvent) -> Frame:
+def _frame(event: SentEvent) -> Frame:
     try:
         data = orjson.loads(event.data)
     except orjson.JSONDecodeError:

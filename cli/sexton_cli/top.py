@@ -1,6 +1,6 @@
 """What ``sexton top`` looks at, and how it is laid out on a screen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from rich.console import Group, RenderableType
@@ -10,6 +10,7 @@ from rich.text import Text
 from sexton_cli.client import Client, Row, field, rows
 from sexton_cli.exits import printable
 from sexton_cli.output import cell, counted, moment, span
+from sexton_cli.tree_nodes import walk
 
 RUNNERS: Final = 100
 """Shown at most; the fleet's list has the rest."""
@@ -194,17 +195,6 @@ def _crashes(seen: Look) -> Table:
             _text(row["error"]),
         )
     return table
-
-
-def walk(node: Row, depth: int = 0) -> Iterator[tuple[int, Row]]:
-    """A node and all below it, each with how deep it lies.
-
-    >>> [d for d, _ in walk({"name": "a", "children": [{"name": "b"}, {"name": "c"}]})]
-    [0, 1, 1]
-    """
-    yield depth, node
-    for child in node.get("children") or ():
-        yield from walk(child, depth + 1)
 
 
 def bar(slack_ms: int) -> str:

@@ -15,7 +15,8 @@ from rich.console import Console
 
 from sexton_cli.collector import spare_the_collector
 from sexton_cli.composition import open_node
-from sexton_cli.exits import CONFIG, OK, UNAVAILABLE, StartupFault, explain, first_of
+from sexton_cli.exits import CONFIG, OK, UNAVAILABLE, StartupFault, first_of
+from sexton_cli.fault_report import explain
 from sexton_cli.first_commands import first_commands
 from sexton_cli.ground import Node
 from sexton_cli.local_runners import LocalRunner, runner_command

@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from sexton_cli.client import MAX_ANSWER_BYTES, TRIES, Client, field
+from sexton_cli.connection import HttpConnection
 from sexton_cli.exits import FAILED, NO_PERMISSION, PROTOCOL, UNAVAILABLE, Fault
 from sexton_cli.problems import NotSexton, Refused, Unreachable
 
@@ -23,7 +24,7 @@ class Line:
         self.calls: list[httpx2.Request] = []
         self.slept: list[float] = []
         http = httpx2.Client(transport=httpx2.MockTransport(self._answer))
-        self.client = Client(http, BASE, TOKEN, sleep=self.slept.append)
+        self.client = Client(HttpConnection(http, BASE), BASE, TOKEN, sleep=self.slept.append)
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
         self.calls.append(request)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from sexton_cli import doctor_checks
 from sexton_cli.caller import Caller, Given
 from sexton_cli.client import Client
+from sexton_cli.connection import HttpConnection
 from sexton_cli.credentials import Kept
 from sexton_cli.doctor_checks import Check, State, verdict
 
@@ -24,7 +25,7 @@ def client(status: int, body: Any, **headers: str) -> Client:
     """Of a server that answers everything the same."""
     answer = httpx2.Response(status, json=body, headers=headers)
     http = httpx2.Client(transport=httpx2.MockTransport(lambda _: answer))
-    return Client(http, BASE, None, sleep=lambda _: None)
+    return Client(HttpConnection(http, BASE), BASE, None, sleep=lambda _: None)
 
 
 def caller() -> Caller:

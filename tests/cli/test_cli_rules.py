@@ -15,8 +15,9 @@ from sexton_cli.browser import find_browser
 from sexton_cli.client import rows
 from sexton_cli.commands.login import token_name
 from sexton_cli.exits import MEANINGS, PROTOCOL, Fault
-from sexton_cli.output import GAP, Column, cell, lay_out, moment
+from sexton_cli.output import Column, cell, moment
 from sexton_cli.problems import read_problem
+from sexton_cli.tables import GAP, lay_out
 from sexton_cli.tokens import Token, well_formed
 
 

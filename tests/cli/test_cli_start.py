@@ -24,6 +24,7 @@ HEAVY = frozenset(
         "httpx2",
         "hypercorn",
         "msgspec",
+        "orjson",
         "pykka",
         "quart",
         "rich",
@@ -37,13 +38,13 @@ HEAVY = frozenset(
     }
 )
 """What only servers, runners and single commands need."""
-CLIENT = frozenset({"httpx2", "msgspec", "rich", "yaml"})
-"""What single commands need, and not to say what they take."""
+CLIENT = frozenset({"msgspec", "orjson"})
+"""What help of a command that calls a server may import of it."""
 MODULES = 24
-"""As many as help may import beside click, orjson and what they import: a client would be 150 more."""
+"""As many as help may import beside click and what it imports: a client would be 150 more."""
 COUNT_MODULES = """
 import sys
-import click, orjson
+import click
 before = len(sys.modules)
 from sexton_cli.main import main
 sys.argv = ["sexton", "--help"]
@@ -60,6 +61,13 @@ try:
     main()
 finally:
     print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
+"""
+
+WRITE = """
+import sys
+from sexton_cli.output import Output
+Output(sys.argv[1]).thing({"name": "night-watch"}, {"name": "night-watch"})
+print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
 
 
@@ -93,13 +101,33 @@ def test_help_imports_few_modules() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("agent", "--help"), ("agent", "show", "--help"), ("agent", "canary", "start", "--help")]
+    "words",
+    [
+        ("agent", "--help"),
+        ("agent", "show", "--help"),
+        ("agent", "canary", "start", "--help"),
+        ("event", "--help"),
+        ("event", "watch", "--help"),
+        ("model", "preview", "--help"),
+        ("assistant", "connect", "--help"),
+        ("actor", "--help"),
+    ],
 )
-def test_help_of_agents_imports_nothing_that_reads_their_files(words: tuple[str, ...]) -> None:
+def test_help_imports_nothing_that_calls_a_server_reads_files_or_draws(words: tuple[str, ...]) -> None:
     said, packages = imported(*words)
 
     assert said.startswith(f"Usage: sexton {' '.join(words[:-1])} ")
     assert packages & (HEAVY - CLIENT) == frozenset()
+
+
+@pytest.mark.parametrize(("form", "needed"), [("json", set()), ("yaml", {"yaml"}), ("table", {"rich"})])
+def test_an_answer_is_written_with_what_its_form_needs_alone(form: str, needed: set[str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", WRITE, form], capture_output=True, text=True, check=True, env={}, timeout=60
+    )
+
+    assert "night-watch" in ended.stdout
+    assert HEAVY.intersection(ended.stderr.split()) == {"msgspec"} | needed
 
 
 def test_help_lists_every_command_with_the_first_sentence_of_its_own_help() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sexton_cli.client import Client
+from sexton_cli.connection import HttpConnection
 from sexton_cli.exits import FAILED, PROTOCOL, Fault
 from sexton_cli.lookups import PAGE, agent_id, first_of, walk
 from sexton_cli.problems import NotSexton, Refused, Unreachable
@@ -28,7 +29,7 @@ class Server:
         self.notes: list[str] = []
         self.now = 0.0
         http = httpx2.Client(transport=httpx2.MockTransport(self._answer))
-        self.client = Client(http, BASE, "zmb_t_0", sleep=self.sleep)
+        self.client = Client(HttpConnection(http, BASE), BASE, "zmb_t_0", sleep=self.sleep)
 
     def _answer(self, request: httpx2.Request) -> httpx2.Response:
         self.calls.append(request)

@@ -12,6 +12,7 @@ import pytest
 
 from sexton_cli import caller
 from sexton_cli.client import Client
+from sexton_cli.connection import HttpConnection
 from sexton_http.describe.examples import EXAMPLES, Example
 from sexton_http.gateway.operations import Operation
 from sexton_http.routes.table import OPERATIONS
@@ -44,7 +45,7 @@ class ExampleServer:
         """In place of ``open_client``."""
         del rest
         with httpx2.Client(transport=httpx2.MockTransport(self)) as http:
-            yield Client(http, base_url, token, sleep=lambda _: None)
+            yield Client(HttpConnection(http, base_url), base_url, token, sleep=lambda _: None)
 
 
 PATTERNS = {

@@ -15,7 +15,7 @@ from sexton_cli.commands.options import calling
 from sexton_cli.commands.table import ACTOR as VERBS
 from sexton_cli.lookups import segment
 from sexton_cli.output import Column
-from sexton_cli.top import walk
+from sexton_cli.tree_nodes import walk
 
 ACTOR: Final[Mapping[str, type]] = {"kind": str, "key": str, "state": str, "mailbox_depth": int}
 CRASH: Final[Mapping[str, type]] = {"kind": str, "key": str, "error": str, "traceback": str}

@@ -7,7 +7,8 @@ import click
 
 from sexton_cli.commands.command import command
 from sexton_cli.commands.table import NOUNS
-from sexton_cli.exits import CONFIG, USAGE, Fault, explain
+from sexton_cli.exits import CONFIG, USAGE, Fault
+from sexton_cli.fault_report import explain
 from sexton_cli.id_parts import meant
 
 

@@ -4,13 +4,13 @@ import sys
 from typing import Any
 
 import click
-import httpx2
 import msgspec
 
 from sexton_cli.caller import Caller
 from sexton_cli.commands.late_group import noun
 from sexton_cli.commands.options import calling
 from sexton_cli.commands.table import MODEL
+from sexton_cli.exchange import Response
 from sexton_cli.exits import FAILED, PROTOCOL, USAGE, Fault
 from sexton_cli.lookups import workspace_path
 from sexton_cli.problems import read_problem
@@ -46,7 +46,7 @@ def preview(caller: Caller, *, message: str | None, system: str | None) -> None:
     caller.output.thing(ended, f"\n{ended.get('provider')} {ended.get('model')}")
 
 
-def _tell(caller: Caller, response: httpx2.Response) -> dict[str, Any]:
+def _tell(caller: Caller, response: Response) -> dict[str, Any]:
     """Say what comes; what the last frame says, with all of the text. Raises Fault."""
     said: list[str] = []
     kind = ""

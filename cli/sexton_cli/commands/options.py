@@ -10,7 +10,8 @@ import click
 
 from sexton_cli.caller import Caller, Given, ask_line
 from sexton_cli.commands.shared_options import shared
-from sexton_cli.exits import FAILED, USAGE, Fault, explain
+from sexton_cli.exits import FAILED, USAGE, Fault
+from sexton_cli.fault_report import explain
 from sexton_cli.noted_options import noted
 
 

@@ -17,7 +17,8 @@ from sexton_cli.demo.model import find_model
 from sexton_cli.demo.narration import Narrator
 from sexton_cli.demo.outside import open_outside
 from sexton_cli.demo.scenario import Scenario
-from sexton_cli.exits import StartupFault, explain
+from sexton_cli.exits import StartupFault
+from sexton_cli.fault_report import explain
 from sexton_cli.model_script import open_scripted_model
 from sexton_cli.sandbox_check import establish
 from sexton_runner.settings import SandboxTier

@@ -12,7 +12,8 @@ import trio
 
 from sexton_cli.collector import spare_the_collector
 from sexton_cli.composition import Share, open_node
-from sexton_cli.exits import OK, StartupFault, explain, first_of
+from sexton_cli.exits import OK, StartupFault, first_of
+from sexton_cli.fault_report import explain
 from sexton_cli.workers.order import WorkerOrder
 from sexton_http.gateway.request_log import add_request
 from sexton_http.identity.tokens import TokenKind
