@@ -20,6 +20,7 @@ from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.leases import Lease, LeaseStatus, ModelShare, Rates
 from sexton_storage.records.memories import MemoryChange
 from sexton_storage.records.metering import Slice
+from sexton_storage.records.sources import Source
 from sexton_storage.refusals import Lost
 
 R_co = TypeVar("R_co", covariant=True)
@@ -63,8 +64,9 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     ``body_key`` was the ``dedup_key`` of another. Two writes that share the ``body_key`` only are two events.
     ``Lost`` when the agent does not exist any more or is killed (reason ``gone``), or when the ``firing`` is
     not due, or the follow-up not pending, any more (reason ``stale``). Either is over with this write, also
-    when it is over budget: the follow-up is dropped then. Moves the agent's ``last_event_at``. Saves ``gate``
-    (and its event as waiting_approval) in the same commit.
+    when it is over budget: the follow-up is dropped then. ``Lost`` also when the ``source`` is not what was
+    read any more (reason ``source_changed``): so nothing that was erased meanwhile is written again. Moves
+    the agent's ``last_event_at``. Saves ``gate`` (and its event as waiting_approval) in the same commit.
     """
 
     event: Event
@@ -84,6 +86,8 @@ class AppendEvent(msgspec.Struct, Write[Appended | Duplicate | OverBudget | Lost
     """
     audit: AuditEntry | None = None
     """Kept as a line with the event; None: it is nobody's change."""
+    source: Source | None = None
+    """What the event was made from, as it was read; None: from nothing that is kept."""
 
 
 # --- claim --------------------------------------------------------------------------------------------------

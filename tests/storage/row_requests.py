@@ -7,6 +7,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.decisions.sources import source_delivery, source_event, source_follow_up
 from sexton_storage.postgres.journal.selection import Waiting, choose
 from sexton_storage.records.crons import Firing
 from sexton_storage.records.events import Asked, Event, EventStatus
@@ -14,6 +15,7 @@ from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease, LeaseStatus, Rates
 from sexton_storage.records.metering import Slice
+from sexton_storage.records.sources import Source, SourceKind
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.writes import (
     AppendEvent,
@@ -105,7 +107,7 @@ def appends(world: World) -> list[Write[Any]]:
 def appends_alone(world: World) -> list[Write[Any]]:
     """Those that a batch can keep in one message."""
     return [
-        replace(write, gate=None, firing=None, follow_up_id=None)
+        replace(write, gate=None, firing=None, follow_up_id=None, source=None)
         for write in appends(world)
         if isinstance(write, AppendEvent)
     ]
@@ -154,7 +156,23 @@ def _append(world: World, agent: Zombie) -> AppendEvent:
         firing=firing,
         follow_up_id=follow_up_id,
         events_limit=world.limits[agent.tenant_id],
+        source=_source(world, agent) if dice.often(20) else None,
     )
+
+
+def _source(world: World, agent: Zombie) -> Source:
+    """Something that an event may be made from, most often as it is."""
+    dice, tables = world.dice, world.tables
+    events = [event for event in tables.events.values() if event.zombie_id == agent.id]
+    follow_ups = [row for row in tables.follow_ups.values() if row.zombie_id == agent.id]
+    bodies = tables.delivery_bodies.items()
+    source = dice.one(
+        Source(dice.one(*SourceKind), dice.id(), b"none"),
+        *map(source_event, events),
+        *map(source_follow_up, follow_ups),
+        *(source_delivery(*one) for one in bodies),
+    )
+    return replace(source, sha256=b"another") if dice.often(20) else source
 
 
 def _gate(world: World, event: Event, lease_id: UUID | None, action: str, status: GateStatus) -> Gate:

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from sexton_storage.decisions import append, applied, audit, blobs
 from sexton_storage.decisions.append import AppendRows
 from sexton_storage.decisions.applied import Refused, Wish, nothing_applied, write_down
+from sexton_storage.decisions.erasure import ERASED_DOCUMENT
 from sexton_storage.decisions.rows import DayCount, Decided, DedupKey, EventRow, Spent
+from sexton_storage.decisions.sources import source_event
 from sexton_storage.records.applied import Applied, Phase
 from sexton_storage.records.audit import AuditEntry, AuditHead
 from sexton_storage.records.blobs import Blob, BlobState, Place
@@ -18,7 +20,7 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.zombies import ZombieStatus
-from sexton_storage.refusals import GONE, STALE, Lost
+from sexton_storage.refusals import GONE, SOURCE_CHANGED, STALE, Lost
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, GateResolved, OverBudget
 from tests.storage.test_decisions_of_ends import FRAME, GATE
 from tests.storage.test_decisions_of_leases import AGENT, EVENT, NOW, OTHER, RECEIVED, TENANT_ID, ZOMBIE
@@ -27,7 +29,9 @@ IT = UUID(int=1)
 FIRST = UUID(int=99)
 NEW = replace(RECEIVED, created_at=NOW, updated_at=NOW)
 WRITE = AppendEvent(NEW, b"key", 100, 200, (FRAME,), body_key=b"body")
-NOTHING = AppendRows(ZOMBIE, None, None, None, None, Spent(99, 199), 4)
+NOTHING = AppendRows(ZOMBIE, None, None, None, None, None, Spent(99, 199), 4)
+READ = source_event(NEW)
+OLDER = source_event(replace(NEW, request_json=ERASED_DOCUMENT))
 FIRING = Firing("* * * * *", "UTC", NOW, NOW + 60)
 CRON = CronEntry(AGENT, "* * * * *", "UTC", 1, NOW)
 ASKED = FollowUp(OTHER, AGENT, EVENT, "c", "m", NOW, 1)
@@ -121,6 +125,13 @@ def test_an_event_waits_at_a_gate_that_is_open(
             {"follow_up_id": OTHER},
             Lost(STALE),
         ),
+        ({}, {"source": READ}, Lost(SOURCE_CHANGED)),
+        ({"source": OLDER, "spent": Spent(100, 0)}, {"source": READ}, Lost(SOURCE_CHANGED)),
+        (
+            {"source": OLDER, "follow_up": ASKED},
+            {"source": READ, "follow_up_id": OTHER},
+            Lost(SOURCE_CHANGED),
+        ),
         ({"spent": Spent(100, 0)}, {}, OverBudget("day")),
         ({"spent": Spent(0, 200)}, {}, OverBudget("month")),
         ({}, {"events_limit": 4}, OverBudget("plan")),
@@ -128,6 +139,14 @@ def test_an_event_waits_at_a_gate_that_is_open(
 )
 def test_what_is_not_kept_leaves_nothing(rows: dict[str, Any], asks: dict[str, Any], answer: object) -> None:
     assert append.append(replace(NOTHING, **rows), replace(WRITE, **asks)) == Decided(answer)
+
+
+def test_an_event_is_made_of_what_is_still_as_it_was_read_and_a_repeat_is_one_whatever_became_of_that() -> None:
+    made = replace(WRITE, source=READ)
+    repeat = replace(NOTHING, source=OLDER, by_key=KEYS[0])
+
+    assert append.append(replace(NOTHING, source=READ), made) == append.append(NOTHING, WRITE)
+    assert append.append(repeat, made).answer == Duplicate(EVENT)
 
 
 def test_what_is_over_budget_drops_its_follow_up_and_ends_its_firing() -> None:

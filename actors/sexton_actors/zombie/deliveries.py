@@ -22,7 +22,9 @@ from sexton_actors.zombie import transitions
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.rejections import NOT_ACTIVE, Rejections
 from sexton_actors.zombie.wakeups import Waker
+from sexton_storage.decisions.sources import source_delivery
 from sexton_storage.records.deliveries import DeliveryAddress, WebhookDelivery
+from sexton_storage.records.sources import Source
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 
 MALFORMED = "UZ-WH-002"
@@ -133,6 +135,7 @@ class Deliveries:
                     source_event_id=found.source_event_id,
                     traceparent=message.traceparent,
                     event_id=None if kept is None else kept.id,
+                    source=_source(kept, message.body),
                     audit=None if again is None else again.audit,
                 )
                 return await self._waker.wake(zombie, manifest, waking, webhook=True)
@@ -156,3 +159,8 @@ class Deliveries:
             return
         shown = source_shown(manifest, zombie.url_secret_hashes, message.segment)
         self._rejections.show(message.reason, shown)
+
+
+def _source(kept: WebhookDelivery | None, body: bytes) -> Source | None:
+    """What came just now, or has no body, is taken from nothing that could be erased meanwhile."""
+    return source_delivery(kept.id, body) if kept is not None and body else None

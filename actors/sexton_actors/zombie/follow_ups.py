@@ -9,6 +9,7 @@ from sexton_actors.refusal import Refusal
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.transitions import WakeUp
 from sexton_actors.zombie.wakeups import Waker
+from sexton_storage.decisions.sources import source_follow_up
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 
@@ -55,6 +56,7 @@ class FollowUps:
             },
             dedup_key=hashlib.sha256(b"follow_up\0" + follow_up.id.bytes).digest(),
             follow_up_id=follow_up.id,
+            source=source_follow_up(follow_up),
             resumes_event_id=follow_up.event_id,
         )
         return await self._waker.wake(zombie, manifest, waking, webhook=False)

@@ -15,6 +15,7 @@ from sexton_actors.zombie import brought_files, transitions
 from sexton_actors.zombie.asked_versions import refused_version
 from sexton_actors.zombie.record import HeldZombie
 from sexton_actors.zombie.wakeups import Waker
+from sexton_storage.decisions.sources import source_event
 from sexton_storage.records.events import Event
 from sexton_storage.records.zombies import Zombie
 
@@ -52,6 +53,7 @@ async def replay(
         source_event_id=event.source_event_id,
         resumes_event_id=event.id,
         repeats=event,
+        source=source_event(event),
         replayed_by=message.by,
         event_id=new_id,
         dedup_key=message.key,
@@ -109,6 +111,7 @@ def _again(event: Event, new_id: UUID, message: m.ReplayMany, manifest: Manifest
         source_event_id=event.source_event_id,
         resumes_event_id=event.id,
         repeats=event,
+        source=source_event(event),
         replayed_by=message.by,
         event_id=new_id,
         asked_version=message.asked_version,

@@ -18,6 +18,7 @@ from sexton_storage.records.frame_kinds import FrameKind
 from sexton_storage.records.frames import NewFrame
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.improvement import Proposal
+from sexton_storage.records.sources import Source
 from sexton_storage.records.zombies import Zombie, ZombieStatus
 from sexton_storage.writes import AppendEvent
 
@@ -69,6 +70,8 @@ class WakeUp(msgspec.Struct, frozen=True):
     """The trial of a version that it counts in."""
     repeats: Event | None = None
     """The event that it is the replay of."""
+    source: Source | None = None
+    """What it was made from, as it was read."""
     shadow_job: UUID | None = None
     """The bulk job that has it run without effects."""
     event_id: UUID | None = None
@@ -236,6 +239,7 @@ def append(
         firing=waking.firing,
         follow_up_id=waking.follow_up_id,
         audit=waking.audit,
+        source=waking.source,
         budget_daily_nanos=budgets[0],
         budget_monthly_nanos=budgets[1],
         frames=(NewFrame(zombie.id, event_id, FrameKind.EVENT_RECEIVED, now, data),),

@@ -32,7 +32,7 @@ from sexton_engine import DEFERRED, ReplyPort
 from sexton_storage.errors import StorageError
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.zombies import Zombie, ZombieStatus
-from sexton_storage.refusals import Lost
+from sexton_storage.refusals import SOURCE_CHANGED, Lost
 from sexton_storage.vault import VaultError
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
 
@@ -277,6 +277,8 @@ class Waker:
                     reason = RATE_LIMITED if outcome.period == "plan" else "budget_exceeded"
                     refusal = self._rejections.refuse(refusal, reason, _source(write))
                 return refusal
+            case Lost(reason=reason) if reason == SOURCE_CHANGED:
+                return Refusal("UZ-API-003", "What the event is made from was changed meanwhile; try again.")
             case Lost():
                 self._held.doubt()
                 return self._closed(write) if webhook else self._held.unknown()

@@ -8,14 +8,16 @@ from msgspec.structs import replace
 from sexton_storage.decisions.claim import over_period
 from sexton_storage.decisions.follow_ups import closed
 from sexton_storage.decisions.rows import DayCount, Decided, DedupKey, EventRow, Row, Spent
+from sexton_storage.decisions.sources import stands
 from sexton_storage.documents import storable
 from sexton_storage.periods import day_of
 from sexton_storage.records.crons import CronEntry
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.follow_ups import FollowUp, FollowUpStatus
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.sources import Source
 from sexton_storage.records.zombies import Zombie, ZombieStatus
-from sexton_storage.refusals import GONE, STALE, Lost
+from sexton_storage.refusals import GONE, SOURCE_CHANGED, STALE, Lost
 from sexton_storage.rules import storable_gate
 from sexton_storage.terms import DEDUP_WINDOW_MS
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
@@ -33,6 +35,8 @@ class AppendRows(msgspec.Struct, frozen=True, gc=False):
     """The entry that its firing is of."""
     follow_up: FollowUp | None
     """The one that it was asked for as."""
+    source: Source | None
+    """The write's ``source``, as it is now; None: it is gone."""
     spent: Spent
     counted: int
     """The tenant's events of the UTC day, where its plan has a limit."""
@@ -42,7 +46,10 @@ Outcome = Appended | Duplicate | OverBudget | Lost
 
 
 def append(rows: AppendRows, write: AppendEvent) -> Decided[Outcome]:
-    """Keep one event, unless the agent is gone, it was seen, its time is over, or the budget is spent."""
+    """Keep one event, unless the agent is gone, it was seen, its time is over, or the budget is spent.
+
+    Nor where what it was made from has changed since.
+    """
     agent = rows.agent
     if agent is None or agent.status is ZombieStatus.KILLED:
         return Decided(Lost(GONE))
@@ -51,6 +58,8 @@ def append(rows: AppendRows, write: AppendEvent) -> Decided[Outcome]:
         return Decided(Lost(STALE))
     if first is not None:
         return Decided(Duplicate(first), _over_with(rows, write, FollowUpStatus.FIRED))
+    if not stands(write.source, rows.source):
+        return Decided(Lost(SOURCE_CHANGED))
     if period := _budget(rows, write):
         return Decided(OverBudget(period), _over_with(rows, write, FollowUpStatus.DROPPED))
     return _kept(rows, write, agent)

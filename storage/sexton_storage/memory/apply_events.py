@@ -1,12 +1,15 @@
 """Appends and cancels events: looks the rows up, decides, and puts them down."""
 
+from typing import assert_never
 from uuid import UUID
 
 from sexton_storage.decisions import append, cancel
 from sexton_storage.decisions.rows import DedupKey
+from sexton_storage.decisions.sources import source_delivery, source_event, source_follow_up
 from sexton_storage.errors import RowRefused
 from sexton_storage.memory.tables import Tables
 from sexton_storage.periods import day_of
+from sexton_storage.records.sources import Source, SourceKind
 from sexton_storage.refusals import Lost
 from sexton_storage.writes import Appended, AppendEvent, CancelEvent, Cancelled, Duplicate, OverBudget
 
@@ -21,6 +24,7 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
         by_body=by_body,
         cron=None if cron is None else tables.crons.get(cron),
         follow_up=None if follow_up_id is None else tables.follow_ups.get(follow_up_id),
+        source=_as_it_is(tables, write.source),
         spent=tables.spent(event.zombie_id, event.created_at),
         counted=tables.event_counts.get((event.tenant_id, day_of(event.created_at)), 0),
     )
@@ -28,6 +32,23 @@ def append_event(tables: Tables, write: AppendEvent) -> Appended | Duplicate | O
     if isinstance(decided.answer, Appended) and event.id in tables.events:
         raise RowRefused(f"event {event.id} is there already")
     return tables.put(decided)
+
+
+def _as_it_is(tables: Tables, source: Source | None) -> Source | None:
+    if source is None:
+        return None
+    match source.kind:
+        case SourceKind.EVENT:
+            event = tables.events.get(source.id)
+            return None if event is None else source_event(event)
+        case SourceKind.FOLLOW_UP:
+            follow_up = tables.follow_ups.get(source.id)
+            return None if follow_up is None else source_follow_up(follow_up)
+        case SourceKind.DELIVERY:
+            body = tables.delivery_bodies.get(source.id)
+            return None if body is None else source_delivery(source.id, body)
+        case _:
+            assert_never(source.kind)
 
 
 def dedup_rows(

@@ -8,12 +8,13 @@ from sexton_storage.documents import storable, to_json
 from sexton_storage.postgres.connections.connection import Connection, Row
 from sexton_storage.postgres.journal.frames import News, NumberedFrames
 from sexton_storage.postgres.journal.gates import insert_gates
+from sexton_storage.postgres.journal.sources import which_stand
 from sexton_storage.postgres.sql.columns import Columns, array_literal
 from sexton_storage.postgres.sql.fragments import insert_from, opaque_to_planner
 from sexton_storage.postgres.sql.periods import Period, period_of
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import Gate, GateStatus
-from sexton_storage.refusals import GONE, STALE, Lost
+from sexton_storage.refusals import GONE, SOURCE_CHANGED, STALE, Lost
 from sexton_storage.terms import DEDUP_WINDOW_MS
 from sexton_storage.writes import Appended, AppendEvent, Duplicate, OverBudget
 
@@ -102,6 +103,8 @@ _COLUMNS = Columns(
     "follow_up_id",
     first=2,
 )
+_STANDS = f"(${2 + len(_COLUMNS.names)}::boolean[])[v.ord::integer]"
+"""Whether what the event was made from is still so: see ``which_stand``."""
 _IN_FUNCTION = Columns(
     AppendEvent,
     *_OF_ALL,
@@ -123,6 +126,7 @@ def goes_alone(write: AppendEvent) -> bool:
         and write.firing is None
         and write.follow_up_id is None
         and write.audit is None
+        and write.source is None
         and write.frames[0].zombie_id == write.event.zombie_id
     )
 
@@ -142,19 +146,23 @@ def _keep(*, alone: bool) -> str:
     )
 
 
-_DUE = """
+_DUE = f"""
                 WHEN v.firing_due_at IS NOT NULL AND c.next_at IS DISTINCT FROM v.firing_due_at THEN 'stale'
-                WHEN v.follow_up_id IS NOT NULL AND u.status IS DISTINCT FROM 'pending' THEN 'stale'"""
+                WHEN v.follow_up_id IS NOT NULL AND u.status IS DISTINCT FROM 'pending' THEN 'stale'
+                WHEN NOT {_STANDS} THEN '{SOURCE_CHANGED}'"""
 _WHAT_IS_DUE = """
       LEFT JOIN cron_triggers c
              ON v.firing_due_at IS NOT NULL
             AND c.zombie_id = v.event_zombie_id AND c.schedule = v.firing_schedule
             AND c.timezone = v.firing_timezone
       LEFT JOIN follow_ups u ON v.follow_up_id IS NOT NULL AND u.id = v.follow_up_id"""
+_UNTRIED = f"('gone', 'stale', '{SOURCE_CHANGED}')"
+"""After these, what the event was asked for as is as it was."""
 _IS_OVER = f""", fired AS (
     UPDATE cron_triggers c SET next_at = f.firing_next_at
       FROM f
-     WHERE f.firing_due_at IS NOT NULL AND f.outcome NOT IN ('gone', 'stale') AND c.next_at = f.firing_due_at
+     WHERE f.firing_due_at IS NOT NULL AND f.outcome NOT IN {_UNTRIED}
+       AND c.next_at = f.firing_due_at
        AND c.zombie_id = f.event_zombie_id AND c.schedule = f.firing_schedule
        AND c.timezone = f.firing_timezone
 ), followed AS (
@@ -163,7 +171,7 @@ _IS_OVER = f""", fired AS (
            closed_at = f.event_created_at
       FROM f
      WHERE u.id = f.follow_up_id AND {opaque_to_planner("f.ord", "u.status = 'pending'")}
-       AND f.outcome NOT IN ('gone', 'stale')
+       AND f.outcome NOT IN {_UNTRIED}
 )"""
 _SEQ = """frame_seq + count(*) FILTER (WHERE outcome = 'kept')
                        OVER (PARTITION BY event_zombie_id ORDER BY ord)"""
@@ -305,7 +313,7 @@ async def append_at_once(
 
 async def recall_appends(connection: Connection, writes: Sequence[AppendEvent], answers: list[Any]) -> News:
     """Answer events that went alone and are known to have committed, when the answer itself was lost."""
-    rows = await connection.fetch(_RECALL, DEDUP_WINDOW_MS, *_COLUMNS.arrays(writes))
+    rows = await connection.fetch(_RECALL, DEDUP_WINDOW_MS, *_COLUMNS.arrays(writes), [True] * len(writes))
     return _answered(rows, writes, answers)
 
 
@@ -327,8 +335,9 @@ async def append_events(
     answers: list[Any],
     frames: NumberedFrames,
 ) -> None:
-    columns = _COLUMNS.arrays([w for _, w in writes])
-    rows = await connection.fetch(_APPEND, DEDUP_WINDOW_MS, *columns)
+    mine = [w for _, w in writes]
+    standing = await which_stand(connection, mine)
+    rows = await connection.fetch(_APPEND, DEDUP_WINDOW_MS, *_COLUMNS.arrays(mine), standing)
     gates: list[Gate] = []
     for row in rows:
         ord_, write = writes[row["ord"] - 1]
@@ -349,5 +358,7 @@ def _answer(write: AppendEvent, row: Row) -> Appended | Duplicate | Lost | OverB
             return Lost(GONE)
         case "stale":
             return Lost(STALE)
+        case "source_changed":
+            return Lost(SOURCE_CHANGED)
         case period:
             return OverBudget(period)
