@@ -50,8 +50,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 """All that the writes compared here read or change, in an order in which rows can be inserted."""
 FOLLOWING = {"waiting_events", "live_leases"}
 """Tables that PostgreSQL alone has, and fills by itself."""
-OF_POSTGRES_ALONE = ("unusual_status", "look_at", "txid")
-"""Columns that follow from others, when a deadline is looked at next, and the transaction of a frame."""
+OF_POSTGRES_ALONE = ("unusual_status", "look_at", "txid", "pass_txid", "settled_txid")
+"""Columns that follow from others, when a deadline is looked at next, and the numbers of transactions."""
 Row = Mapping[str, Any]
 Snapshot = Mapping[str, Mapping[tuple[Any, ...], Row]]
 """By table and key."""

@@ -17,7 +17,7 @@ from sexton_storage.decisions.erasure import (
     without_json,
     without_text,
 )
-from sexton_storage.decisions.erasure_steps import SURFACES, Found, is_due, moved, stopped
+from sexton_storage.decisions.erasure_steps import SURFACES, Found, is_due, is_new_pass, moved, settles, stopped
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
 
 ANN = needle_of("e", "ann@example.org")
@@ -122,17 +122,21 @@ def test_a_page_is_counted_and_the_next_one_begins_after_it() -> None:
     after = moved(row, Found(("7",), {"gates": 4}, {"gates": 5}, 6), 9)
     through = moved(row, Found(None, {}, {}), 9)
 
-    assert after == replace(row, after=("7",), updated_at=9, erased={"gates": 5}, kept={"gates": 7}, waits=9)
+    assert after == replace(
+        row, after=("7",), updated_at=9, erased={"gates": 5}, kept={"gates": 7}, waits=9, found=4
+    )
     assert through == replace(row, surface=3, after=(), updated_at=9)
 
 
 def test_a_pass_begins_with_nothing_kept_and_nothing_waited_for() -> None:
-    row = replace(ROW, erased={"events": 1}, kept={"events": 2}, waits=3, status=ErasureStatus.WAITING)
+    row = replace(
+        ROW, erased={"events": 1}, kept={"events": 2}, waits=3, found=1, status=ErasureStatus.WAITING
+    )
     begun = moved(row, Found(("7",), {}, {"events": 5}, 6), 9)
     goes_on = moved(replace(row, after=("7",)), Found(("8",), {}, {}), 9)
 
     assert begun == replace(
-        row, status=ErasureStatus.RUNNING, after=("7",), updated_at=9, kept={"events": 5}, waits=6
+        row, status=ErasureStatus.RUNNING, after=("7",), updated_at=9, kept={"events": 5}, waits=6, found=0
     )
 
     later = moved(replace(row, surface=3), Found(("1",), {}, {}), 9)
@@ -142,23 +146,67 @@ def test_a_pass_begins_with_nothing_kept_and_nothing_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waits", "dry_run", "status", "ended_at"),
+    ("waits", "found", "dry_run", "status", "confirms"),
     [
-        (0, False, ErasureStatus.DONE, 9),
-        (2, False, ErasureStatus.WAITING, None),
-        (2, True, ErasureStatus.DONE, 9),
+        (0, 0, False, ErasureStatus.DONE, False),
+        (2, 0, False, ErasureStatus.WAITING, False),
+        (2, 3, False, ErasureStatus.WAITING, False),
+        (0, 3, False, ErasureStatus.WAITING, True),
+        (2, 3, True, ErasureStatus.DONE, False),
     ],
 )
-def test_a_pass_ends_behind_the_last_surface(
-    waits: int, dry_run: bool, status: ErasureStatus, ended_at: int | None
+def test_a_pass_ends_behind_the_last_surface_and_the_last_pass_found_nothing(
+    waits: int, found: int, dry_run: bool, status: ErasureStatus, *, confirms: bool
 ) -> None:
-    row = replace(ROW, surface=len(SURFACES) - 1, after=("5",), waits=waits, dry_run=dry_run, passes=1)
-    last = moved(replace(row, surface=len(SURFACES) - 2), Found(None, {}, {}), 9)
+    end = len(SURFACES) - 1
+    row = replace(ROW, surface=end, after=("5",), waits=waits, found=found, dry_run=dry_run, passes=1)
+    last = moved(replace(row, surface=end - 1), Found(None, {}, {}), 9)
+    ended_at = 9 if status is ErasureStatus.DONE else None
 
     assert moved(row, Found(None, {}, {}), 9) == replace(
-        row, status=status, surface=0, after=(), passes=2, updated_at=9, ended_at=ended_at
+        row,
+        status=status,
+        surface=0,
+        after=(),
+        passes=2,
+        updated_at=9,
+        ended_at=ended_at,
+        confirms=confirms,
     )
-    assert (last.surface, last.status) == (len(SURFACES) - 1, ErasureStatus.RUNNING)
+    assert (last.surface, last.status) == (end, ErasureStatus.RUNNING)
+
+
+@pytest.mark.parametrize(
+    ("waits", "found", "status"),
+    [(0, 0, ErasureStatus.DONE), (0, 1, ErasureStatus.WAITING), (1, 0, ErasureStatus.WAITING)],
+)
+def test_a_pass_that_confirms_ends_before_what_is_only_counted_and_leaves_those_counts(
+    waits: int, found: int, status: ErasureStatus
+) -> None:
+    row = replace(ROW, confirms=True, status=ErasureStatus.WAITING, kept={"audit_log": 2}, waits=7, found=7)
+    begun = moved(row, Found(("1",), {}, {"files_not_searched": 1}), 9)
+    frames = replace(begun, surface=SURFACES.index("frames"))
+    ended = moved(frames, Found(None, {"frames": found}, {}, waits), 9)
+
+    assert (begun.kept, begun.waits, begun.found) == ({"audit_log": 2}, 0, 0)
+    assert (ended.status, ended.surface, ended.kept) == (status, 0, {"audit_log": 2})
+    assert (ended.waits, ended.found) == (waits, found)
+    assert ended.confirms, "what was settled before stays so, though something is waited for now"
+
+
+def test_saved_answers_that_are_taken_from_everybody_need_no_further_pass() -> None:
+    row = replace(ROW, surface=SURFACES.index("saved_answers"))
+
+    assert moved(row, Found(None, {"saved_answers": 4}, {}), 9).found == 0
+
+
+def test_a_pass_settles_what_it_looked_through_if_nothing_is_waited_for() -> None:
+    assert (settles(replace(ROW, found=2)), settles(replace(ROW, waits=1))) == (True, False)
+    assert [is_new_pass(replace(ROW, **place)) for place in ({}, {"after": ("1",)}, {"surface": 1})] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("status", list(ErasureStatus))

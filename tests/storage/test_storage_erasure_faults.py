@@ -12,7 +12,7 @@ import trio
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.postgres.stores import erasure_surfaces
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
-from tests.conformance.test_conformance_erasures import HERS, OTHERS, ended, erasure_of, stepped
+from tests.conformance.test_conformance_erasures import HERS, OTHERS, ended, erasure_of, to_its_end
 from tests.fakes.database_proxy import Cut, Proxy, open_proxy
 from tests.worlds.storage import StorageWorld
 
@@ -66,7 +66,7 @@ async def begun(world: StorageWorld) -> Erasure:
 async def undisturbed(storage: PostgresStorage) -> Erasure:
     """What one node does alone with the same content, in a tenant of its own."""
     world = await filled(storage)
-    return await stepped(world, (await begun(world)).id)
+    return await to_its_end(world, (await begun(world)).id)
 
 
 async def stepped_once_free(world: StorageWorld, erasure_id: UUID) -> None:
@@ -74,7 +74,7 @@ async def stepped_once_free(world: StorageWorld, erasure_id: UUID) -> None:
     while (moved := await world.storage.erasures.step(erasure_id)) is None:
         await trio.sleep(0.01)
     if moved.status not in OVER:
-        await stepped(world, erasure_id)
+        await to_its_end(world, erasure_id)
 
 
 async def is_as(world: StorageWorld, erasure: Erasure, expected: Erasure, balance: int) -> None:

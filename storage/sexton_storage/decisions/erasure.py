@@ -90,17 +90,15 @@ def without_text(needle: Needle, text: str, *, depth: int = 0) -> str:
     'log: {"to": "[erased]"}'
     >>> without_text(needle_of("e", "a.*"), "a.* and abc")
     '[erased] and abc'
+
+    What stands in place of a value is none, so that nothing is found again in what is left.
+
+    >>> without_text(needle_of("e", "erased"), "It was erased: [erased].")
+    'It was [erased]: [erased].'
     """
     if len(text) < needle.chars:
         return text
-    found: list[str] = []
-    end = 0
-    for window in _windows(needle.chars).finditer(text):
-        start = window.start()
-        if start >= end and _hash(window[1]) == needle.sha256:
-            found.append(text[end:start])
-            end = start + needle.chars
-    plain = ERASED.join([*found, text[end:]]) if found else text
+    plain = ERASED.join(_without_window(needle, part) for part in text.split(ERASED))
     return without_json(needle, plain, depth=depth + 1) if "\\" in plain and depth < NESTED_MAX else plain
 
 
@@ -112,7 +110,11 @@ def without_json(needle: Needle, document: str, *, depth: int = 0) -> str:
     '{"[erased]": ["Ann <[erased]>", 1.50, "x"]}'
     >>> without_json(needle_of("id", "1234"), '{"id": 1234, "n": 12345}')
     '{"id": null, "n": 12345}'
+    >>> without_json(needle_of("e", "erased"), ERASED_DOCUMENT) == ERASED_DOCUMENT
+    True
     """
+    if document == ERASED_DOCUMENT:
+        return document
 
     def put(literal: re.Match[str]) -> str:
         quoted = literal[1]
@@ -170,6 +172,17 @@ def changed(text: str | None, take: Callable[[str], str]) -> tuple[str | None, b
     """What is left of a column, and whether anything went."""
     rest = None if text is None else take(text)
     return rest, rest != text
+
+
+def _without_window(needle: Needle, text: str) -> str:
+    found: list[str] = []
+    end = 0
+    for window in _windows(needle.chars).finditer(text):
+        start = window.start()
+        if start >= end and _hash(window[1]) == needle.sha256:
+            found.append(text[end:start])
+            end = start + needle.chars
+    return ERASED.join([*found, text[end:]]) if found else text
 
 
 def _windows(chars: int) -> re.Pattern[str]:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
 
 REST_MS: Final = 5_000
-"""How long an erasure rests that waits for events to end, at least."""
+"""How long an erasure rests before it looks again: what was on its way has come to the database by then."""
 REST_MOST_MS: Final = 300_000
 REST_PART: Final = 10
-"""It rests for one part in this many of its age: a gate may wait for days, and each look is at all rows."""
+"""While it waits for events it rests for one part in this many of its age: a gate may wait for days."""
 SURFACES: Final = (
     "events",
     "transcripts",
@@ -32,6 +32,14 @@ SURFACES: Final = (
     "audit_log",
 )
 """In this order: what belongs to an event comes after the events, and frames after all that may name one."""
+COUNTED: Final = frozenset({"agent_versions", "workspace_snapshots", "audit_log"})
+"""Nothing goes from these; a pass that confirms ends before them."""
+TAKEN_ALL: Final = frozenset({"saved_answers"})
+"""What goes from these says nothing of the value: others write there all the time."""
+
+
+_CONFIRMED: Final = len(SURFACES) - len(COUNTED)
+"""How many surfaces a pass looks through that confirms."""
 
 
 class Found(NamedTuple):
@@ -74,26 +82,52 @@ def moved(erasure: Erasure, found: Found, now: int) -> Erasure:
     <ErasureStatus.WAITING: 'waiting'>
     >>> moved(replace(one, dry_run=True), Found(None, {}, {}, waits=1), 5).status
     <ErasureStatus.DONE: 'done'>
+
+    Whatever went may have been read before by somebody who writes it again, so another pass looks for that.
+
+    >>> again = moved(replace(one, found=1), Found(None, {}, {}), 5)
+    >>> again.status, again.confirms
+    (<ErasureStatus.WAITING: 'waiting'>, True)
+    >>> last = replace(again, surface=SURFACES.index("frames"))
+    >>> moved(last, Found(None, {"frames": 1}, {}), 9).status, moved(last, Found(None, {}, {}), 9).status
+    (<ErasureStatus.WAITING: 'waiting'>, <ErasureStatus.DONE: 'done'>)
     """
-    if erasure.surface == 0 and not erasure.after:
-        # A new pass: what stays and what waits is counted again. What is gone is not found twice.
-        erasure = replace(erasure, kept={}, waits=0)
+    if is_new_pass(erasure):
+        # What stays and what waits is counted again. What is gone is not found twice.
+        kept = erasure.kept if erasure.confirms else {}
+        erasure = replace(erasure, kept=kept, waits=0, found=0)
     erasure = replace(
         erasure,
         status=ErasureStatus.RUNNING,
         updated_at=now,
         erased=_sum(erasure.erased, found.erased),
-        kept=_sum(erasure.kept, found.kept),
+        # A pass that confirms has not seen all that stays.
+        kept=erasure.kept if erasure.confirms else _sum(erasure.kept, found.kept),
         waits=erasure.waits + found.waits,
+        found=erasure.found + sum(rows for name, rows in found.erased.items() if name not in TAKEN_ALL),
     )
     if found.last is not None:
         return replace(erasure, after=found.last)
-    if erasure.surface + 1 < len(SURFACES):
+    if erasure.surface + 1 < (_CONFIRMED if erasure.confirms else len(SURFACES)):
         return replace(erasure, surface=erasure.surface + 1, after=())
     ended = replace(erasure, surface=0, after=(), passes=erasure.passes + 1)
-    if erasure.waits and not erasure.dry_run:
-        return replace(ended, status=ErasureStatus.WAITING)
-    return replace(ended, status=ErasureStatus.DONE, ended_at=now)
+    if erasure.dry_run or not (erasure.waits or erasure.found):
+        return replace(ended, status=ErasureStatus.DONE, ended_at=now)
+    return replace(ended, status=ErasureStatus.WAITING, confirms=erasure.confirms or settles(erasure))
+
+
+def is_new_pass(erasure: Erasure) -> bool:
+    """Whether the next page is the first of a pass."""
+    return erasure.surface == 0 and not erasure.after
+
+
+def settles(ended: Erasure) -> bool:
+    """Whether what was written before this pass, which has ended, need not be looked at again.
+
+    What a row has in it changes only as it is written, and what had the value is gone by now, unless it was
+    waited for. A row of an event that a later pass finds is looked at all the same.
+    """
+    return not ended.waits
 
 
 def is_due(erasure: Erasure, now: int) -> bool:
@@ -111,14 +145,18 @@ def is_due(erasure: Erasure, now: int) -> bool:
 
 
 def rest_ms(erasure: Erasure) -> int:
-    """How long it rests between two passes while it waits.
+    """How long it rests between two passes.
 
     >>> from uuid import UUID
     >>> it = UUID(int=1)
-    >>> one = Erasure(it, it, it, "a", b"", 3, False, False, ErasureStatus.WAITING, "", "", 0, 0)
-    >>> [rest_ms(replace(one, updated_at=age)) for age in (30_000, 120_000, 9_000_000)]
+    >>> one = Erasure(it, it, it, "a", b"", 3, False, False, ErasureStatus.WAITING, "", "", 0, 9_000_000)
+    >>> rest_ms(one)
+    5000
+    >>> [rest_ms(replace(one, waits=1, updated_at=age)) for age in (30_000, 120_000, 9_000_000)]
     [5000, 12000, 300000]
     """
+    if not erasure.waits:
+        return REST_MS
     return min(REST_MOST_MS, max(REST_MS, (erasure.updated_at - erasure.created_at) // REST_PART))
 
 

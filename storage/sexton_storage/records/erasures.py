@@ -28,7 +28,7 @@ class Needle(NamedTuple):
 class ErasureStatus(StrEnum):
     RUNNING = "running"
     WAITING = "waiting"
-    """Events that have not ended have the value; all is looked through again."""
+    """The last pass has found something, or events that have not ended have the value; another pass follows."""
     DONE = "done"
     STOPPED = "stopped"
 
@@ -67,6 +67,10 @@ class Erasure(msgspec.Struct, frozen=True, gc=False):
     kept: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Rows that have the value and stay, by surface, as the last pass found them."""
     ended_at: int | None = None
+    found: int = 0
+    """Rows that this pass has changed or deleted because they had the value."""
+    confirms: bool = False
+    """This pass looks only at what was written since one began that left nothing to wait for."""
 
     @property
     def needle(self) -> Needle:

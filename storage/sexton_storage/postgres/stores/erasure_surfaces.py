@@ -8,6 +8,8 @@ from typing import Final
 from sexton_storage.decisions.erasure import ERASED, ERASED_DOCUMENT
 
 PAGE_ROWS: Final = 1_000
+WALKED_ROWS: Final = 20
+"""Of a pass that confirms a page goes past this many times as many rows, most of which it does not read."""
 PAGE_BYTES: Final = 512 * 1024
 """Texts of one page; a single row may have more."""
 _OF_AGENTS: Final = "t.zombie_id IN (SELECT id FROM zombies WHERE workspace_id = $1)"
@@ -49,28 +51,68 @@ class Surface:
 
     def page(self) -> str:
         """Rows after a key, as many as fit. Parameters: the workspace, the erasure, and the key as texts."""
-        keys, ordered = tuple(self.keys), ", ".join(f"t.{key}" for key in self.keys)
-        after = ", ".join(f"($3::text[])[{n}]::{kind}" for n, kind in enumerate(self.keys.values(), 1))
-        behind = f"($3::text[] = '{{}}' OR ({ordered}) > ({after}))"
-        sizes = [f"coalesce(octet_length(t.{one}::text), 0)" for one in self.columns]
-        if self.bytes_of is not None:
-            sizes.append(f"coalesce(octet_length({self.bytes_of}), 0)")
-        picked = [f"t.{key}::text AS k{n}" for n, key in enumerate(keys)]
-        picked += [f"{self.event} AS of_event", f"{self.is_open} AS is_open"]
-        picked += [f"t.{one}::text AS c{n}" for n, one in enumerate(self.columns)]
-        picked += [
-            f"{self.bytes_of or 'NULL::bytea'} AS raw",
-            "t.blob_id" if self.blob else "NULL::uuid AS blob_id",
-        ]
+        picked = ", ".join(f"{value} AS {name}" for name, value in self._picked().items())
         return f"""
 SELECT p.*, m.whole FROM (
     SELECT t.*, sum(t.size) OVER (ORDER BY t.place) - t.size AS before FROM (
-        SELECT {", ".join(picked)}, {" + ".join(sizes) or "0"} AS size,
-               row_number() OVER (ORDER BY {ordered}) AS place
-          FROM {self.table} t WHERE {self.scope} AND {behind} ORDER BY {ordered} LIMIT {PAGE_ROWS}) t) p
+        SELECT {picked}, true AS is_read, row_number() OVER (ORDER BY {self._order}) AS place
+          FROM {self.table} t WHERE {self.scope} AND {self._behind()}
+         ORDER BY {self._order} LIMIT {PAGE_ROWS}) t) p
   LEFT JOIN erasure_events m ON m.erasure_id = $2 AND m.event_id = p.of_event
  WHERE p.before < {PAGE_BYTES} ORDER BY p.place
 """
+
+    def page_of_written(self) -> str:
+        """As ``page``, but only rows that were written since, or belong to an event of the erasure.
+
+        Texts of others are not even read. $4: how many transactions ago the last began that is looked past.
+        The last row comes as well, where it is none of these, for the place of the next page.
+        """
+        named = self._picked()
+        # What needs no reading: where the row is, and whose.
+        bare = [name for name in named if name.startswith("k") or name == "of_event"]
+        picked = ", ".join(
+            f"{value if name in bare else f'CASE WHEN t.is_read THEN {value} END'} AS {name}"
+            for name, value in named.items()
+        )
+        return f"""
+SELECT q.* FROM (
+    SELECT p.*, max(p.place) OVER () AS last FROM (
+        SELECT t.*, coalesce(sum(t.size) OVER (ORDER BY t.place) - coalesce(t.size, 0), 0) AS before FROM (
+            SELECT {picked}, t.is_read, t.whole_event AS whole,
+                   row_number() OVER (ORDER BY {self._order}) AS place
+              FROM (SELECT t.*, m.whole AS whole_event, age(t.written_by) <= $4 OR m.whole IS NOT NULL AS is_read
+                      FROM (SELECT t.*, t.xmin AS written_by FROM {self.table} t
+                             WHERE {self.scope} AND {self._behind()}
+                             ORDER BY {self._order} LIMIT {PAGE_ROWS * WALKED_ROWS}) t
+                      LEFT JOIN erasure_events m
+                             ON m.erasure_id = $2 AND m.event_id = {self.event}) t) t) p
+     WHERE p.before < {PAGE_BYTES}) q
+ WHERE q.is_read OR q.place = q.last ORDER BY q.place
+"""
+
+    @property
+    def _order(self) -> str:
+        return ", ".join(f"t.{key}" for key in self.keys)
+
+    def _behind(self) -> str:
+        after = ", ".join(f"($3::text[])[{n}]::{kind}" for n, kind in enumerate(self.keys.values(), 1))
+        return f"($3::text[] = '{{}}' OR ({self._order}) > ({after}))"
+
+    def _picked(self) -> Mapping[str, str]:
+        """What is taken of a row, by the name that it has in a page."""
+        sizes = [f"coalesce(octet_length(t.{one}::text), 0)" for one in self.columns]
+        if self.bytes_of is not None:
+            sizes.append(f"coalesce(octet_length({self.bytes_of}), 0)")
+        return {
+            **{f"k{n}": f"t.{key}::text" for n, key in enumerate(self.keys)},
+            "of_event": self.event,
+            "is_open": self.is_open,
+            **{f"c{n}": f"t.{one}::text" for n, one in enumerate(self.columns)},
+            "raw": self.bytes_of or "NULL::bytea",
+            "blob_id": "t.blob_id" if self.blob else "NULL::uuid",
+            "size": " + ".join(sizes) or "0",
+        }
 
     def where(self, first: int) -> str:
         """The condition that names one row; parameters from ``first`` on."""

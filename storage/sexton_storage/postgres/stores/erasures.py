@@ -14,7 +14,9 @@ from sexton_storage.decisions.erasure_steps import (
     REST_PART,
     SURFACES,
     Found,
+    is_new_pass,
     moved,
+    settles,
     stopped,
 )
 from sexton_storage.decisions.tombstones import again, tombstone_of
@@ -35,7 +37,7 @@ _OPEN = "status IN ('running', 'waiting')"
 _ADD = f"{ERASURES.insert('erasures')} ON CONFLICT (id) DO NOTHING"
 _SAVE = """
 UPDATE erasures SET status = $2, updated_at = $3, surface = $4, after = $5, passes = $6, waits = $7,
-       erased = $8, kept = $9, ended_at = $10 WHERE id = $1
+       erased = $8, kept = $9, ended_at = $10, found = $11, confirms = $12 WHERE id = $1
 """
 _SAVED: Final = (
     "id",
@@ -48,12 +50,34 @@ _SAVED: Final = (
     "erased",
     "kept",
     "ended_at",
+    "found",
+    "confirms",
 )
 _DUE = f"""
-SELECT id FROM erasures WHERE {_OPEN} AND (status = 'running' OR updated_at
-       + LEAST({REST_MOST_MS}, GREATEST({REST_MS}, (updated_at - created_at) / {REST_PART})) <= $1)
+SELECT id FROM erasures
+ WHERE {_OPEN}
+   AND (status = 'running'
+        OR updated_at + CASE WHEN waits = 0 THEN {REST_MS} ELSE
+             LEAST({REST_MOST_MS}, GREATEST({REST_MS}, (updated_at - created_at) / {REST_PART})) END <= $1)
  ORDER BY created_at, id LIMIT $2
 """
+# A transaction that had not ended when a pass began is not below its number: the pass may have missed what
+# that one wrote. The number of a row's transaction is the row's ``xmin``, also of rows that were changed.
+_BEGIN_PASS = """
+UPDATE erasures SET pass_txid = txid_snapshot_xmin(txid_current_snapshot()) WHERE id = $1
+"""
+_SETTLE = "UPDATE erasures SET settled_txid = pass_txid WHERE id = $1"
+# Restored from a dump: transactions are counted from the start again, and rows have other numbers.
+_FORGET_FOREIGN = """
+UPDATE erasures SET pass_txid = NULL, settled_txid = NULL
+ WHERE id = $1 AND (settled_txid > txid_snapshot_xmax(txid_current_snapshot())
+                    OR pass_txid > txid_snapshot_xmax(txid_current_snapshot()))
+"""
+_SETTLED_AGE = """
+SELECT txid_snapshot_xmax(txid_current_snapshot()) - settled_txid FROM erasures WHERE id = $1
+"""
+AGE_MAX: Final = 1 << 30
+"""Transactions beyond which the ages of rows are not to be trusted: they are counted with 32 bits."""
 _MARK = """
 INSERT INTO erasure_events AS m (erasure_id, event_id, whole) SELECT $1, id, $3 FROM unnest($2::uuid[]) u(id)
 ON CONFLICT (erasure_id, event_id) DO UPDATE SET whole = true WHERE excluded.whole AND NOT m.whole
@@ -156,6 +180,9 @@ async def _step(connection: Connection, erasure_id: UUID) -> Erasure | None:
     erasure = ERASURES.maybe(await connection.fetchrow(free, erasure_id))
     if erasure is None:
         return None
+    await connection.execute(_FORGET_FOREIGN, erasure_id)
+    if is_new_pass(erasure):
+        await connection.execute(_BEGIN_PASS, erasure_id)
     name = SURFACES[erasure.surface]
     surface = TABLES.get(name)
     found = await (
@@ -165,6 +192,8 @@ async def _step(connection: Connection, erasure_id: UUID) -> Erasure | None:
     # A restart of the clock must not let it seem older than it is.
     after = moved(erasure, found, max(now, erasure.updated_at))
     await _save(connection, after)
+    if after.passes > erasure.passes and settles(after):
+        await connection.execute(_SETTLE, erasure_id)
     if found.erased and not erasure.dry_run:
         await connection.execute("UPDATE erasure_changes SET changes = changes + 1")
     return after
@@ -186,10 +215,11 @@ async def _page(connection: Connection, erasure: Erasure, name: str, surface: Su
     if name == "events" and not erasure.dry_run:
         # First of all, as whoever deletes events does: no older words are written behind ours.
         await connection.execute(HOLD_PLACE)
-    rows = await connection.fetch(surface.page(), erasure.workspace_id, erasure.id, list(erasure.after))
+    rows = await _rows(connection, erasure, surface)
     if not rows:
         return Found(None, {}, {})
     last = tuple(rows[-1][f"k{n}"] for n in range(len(surface.keys)))
+    rows = [row for row in rows if row["is_read"]]
     # Beside the loop: hashes of a page take some tenths of a second.
     changes = await asyncio.to_thread(_look, erasure.needle, name, surface, rows)
     kept: Counter[str] = Counter()
@@ -208,6 +238,15 @@ async def _page(connection: Connection, erasure: Erasure, name: str, surface: Su
         if name == "events":
             await write_words(connection, [one.row["of_event"] for one in ready])
     return Found(last, {name: len(ready)} if ready else {}, kept, waits)
+
+
+async def _rows(connection: Connection, erasure: Erasure, surface: Surface) -> Sequence[Row]:
+    """Read the next rows of a surface; of a pass that confirms, those that may be other than they were."""
+    arguments = (erasure.workspace_id, erasure.id, list(erasure.after))
+    age = await connection.fetchval(_SETTLED_AGE, erasure.id) if erasure.confirms else None
+    if age is None or age > AGE_MAX:
+        return await connection.fetch(surface.page(), *arguments)
+    return await connection.fetch(surface.page_of_written(), *arguments, age)
 
 
 def _look(needle: Needle, name: str, surface: Surface, rows: Sequence[Row]) -> list[_Change]:
