@@ -88,7 +88,7 @@ def moved(erasure: Erasure, found: Found, now: int) -> Erasure:
     >>> again = moved(replace(one, found=1), Found(None, {}, {}), 5)
     >>> again.status, again.confirms
     (<ErasureStatus.WAITING: 'waiting'>, True)
-    >>> last = replace(again, surface=SURFACES.index("frames"))
+    >>> last = replace(again, surface=SURFACES.index("frames"), found=0)
     >>> moved(last, Found(None, {"frames": 1}, {}), 9).status, moved(last, Found(None, {}, {}), 9).status
     (<ErasureStatus.WAITING: 'waiting'>, <ErasureStatus.DONE: 'done'>)
     """
