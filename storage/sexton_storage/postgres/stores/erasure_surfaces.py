@@ -65,7 +65,7 @@ SELECT p.*, m.whole FROM (
     def page_of_written(self) -> str:
         """As ``page``, but only rows that were written since, or belong to an event of the erasure.
 
-        Texts of others are not even read. $4: how many transactions ago the last began that is looked past.
+        Texts of others are not even read. $4: the first transaction that is not looked past.
         The last row comes as well, where it is none of these, for the place of the next page.
         """
         named = self._picked()
@@ -81,7 +81,7 @@ SELECT q.* FROM (
         SELECT t.*, coalesce(sum(t.size) OVER (ORDER BY t.place) - coalesce(t.size, 0), 0) AS before FROM (
             SELECT {picked}, t.is_read, t.whole_event AS whole,
                    row_number() OVER (ORDER BY {self._order}) AS place
-              FROM (SELECT t.*, m.whole AS whole_event, age(t.written_by) <= $4 OR m.whole IS NOT NULL AS is_read
+              FROM (SELECT t.*, m.whole AS whole_event, age(t.written_by) <= age($4::text::xid) OR m.whole IS NOT NULL AS is_read
                       FROM (SELECT t.*, t.xmin AS written_by FROM {self.table} t
                              WHERE {self.scope} AND {self._behind()}
                              ORDER BY {self._order} LIMIT {PAGE_ROWS * WALKED_ROWS}) t

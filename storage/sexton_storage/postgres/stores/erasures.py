@@ -73,11 +73,11 @@ UPDATE erasures SET pass_txid = NULL, settled_txid = NULL
  WHERE id = $1 AND (settled_txid > txid_snapshot_xmax(txid_current_snapshot())
                     OR pass_txid > txid_snapshot_xmax(txid_current_snapshot()))
 """
-_SETTLED_AGE = """
-SELECT txid_snapshot_xmax(txid_current_snapshot()) - settled_txid FROM erasures WHERE id = $1
+# None as well where so much has happened since that the ages of rows, which have 32 bits, cannot be trusted.
+_SETTLED = f"""
+SELECT settled_txid % {1 << 32} FROM erasures
+ WHERE id = $1 AND settled_txid > txid_snapshot_xmax(txid_current_snapshot()) - {1 << 30}
 """
-AGE_MAX: Final = 1 << 30
-"""Transactions beyond which the ages of rows are not to be trusted: they are counted with 32 bits."""
 _MARK = """
 INSERT INTO erasure_events AS m (erasure_id, event_id, whole) SELECT $1, id, $3 FROM unnest($2::uuid[]) u(id)
 ON CONFLICT (erasure_id, event_id) DO UPDATE SET whole = true WHERE excluded.whole AND NOT m.whole
@@ -243,10 +243,10 @@ async def _page(connection: Connection, erasure: Erasure, name: str, surface: Su
 async def _rows(connection: Connection, erasure: Erasure, surface: Surface) -> Sequence[Row]:
     """Read the next rows of a surface; of a pass that confirms, those that may be other than they were."""
     arguments = (erasure.workspace_id, erasure.id, list(erasure.after))
-    age = await connection.fetchval(_SETTLED_AGE, erasure.id) if erasure.confirms else None
-    if age is None or age > AGE_MAX:
+    settled = await connection.fetchval(_SETTLED, erasure.id) if erasure.confirms else None
+    if settled is None:
         return await connection.fetch(surface.page(), *arguments)
-    return await connection.fetch(surface.page_of_written(), *arguments, age)
+    return await connection.fetch(surface.page_of_written(), *arguments, str(settled))
 
 
 def _look(needle: Needle, name: str, surface: Surface, rows: Sequence[Row]) -> list[_Change]:
