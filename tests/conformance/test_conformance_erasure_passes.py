@@ -140,7 +140,8 @@ async def test_what_came_while_the_last_rows_went_goes_in_the_pass_that_confirms
 
     assert (first.status, first.confirms) == (ErasureStatus.WAITING, True)
     assert (second.status, second.confirms) == (ErasureStatus.WAITING, True)
-    assert (third.status, third.passes) == (ErasureStatus.DONE, 3)
+    assert (third.status, third.passes, third.kept) == (ErasureStatus.DONE, 3, second.kept)
+    assert [one.found for one in (second, third)] == [3, 0]
     assert (await event_of(world, came)).request_json == ERASED_DOCUMENT
     assert third.erased["events"] == 2
 

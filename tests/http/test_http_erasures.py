@@ -1,13 +1,16 @@
 """Erasures over HTTP: counted first, done beside other work, and proved by a receipt without the value."""
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
 import trio
 
 from sexton_cli.tombstones import apply_tombstones
+from sexton_storage.decisions import erasure_steps
 from sexton_storage.decisions.erasure import ERASED_DOCUMENT
 from sexton_storage.decisions.tombstones import read, written
 from sexton_storage.records.users import Role
@@ -18,19 +21,23 @@ UNKNOWN = "019346de-6400-7000-8000-00000000ffff"
 WISH = {"path": "message", "value": ANN}
 
 
-async def receipt(world: HttpWorld, **wish: Any) -> dict[str, Any]:
+async def receipt(
+    world: HttpWorld, until: Collection[str] = ("waiting", "done"), **wish: Any
+) -> dict[str, Any]:
     made = await world.post(f"{world.ws}/erasures", {**WISH, **wish})
 
     assert made.status_code == 202, made.text
 
     while (found := (await world.get(f"{world.ws}/erasures/{made.json()['erasure_id']}")).json())[
         "status"
-    ] == "running":
+    ] not in until:
         await trio.sleep(0.1)
     return dict(found)
 
 
-async def test_a_value_is_counted_then_erased_and_its_receipt_has_it_nowhere(world: HttpWorld) -> None:
+async def test_a_value_is_counted_then_erased_and_its_receipt_has_it_nowhere(
+    world: HttpWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = await world.install()
     sent = await world.post(f"{world.ws}/zombies/{agent['zombie_id']}/messages", {"message": ANN})
     event_id = sent.json()["event_id"]
@@ -38,7 +45,9 @@ async def test_a_value_is_counted_then_erased_and_its_receipt_has_it_nowhere(wor
     await world.post(f"{world.ws}/events/{event_id}/cancel")
 
     counted = await receipt(world)
-    erased = await receipt(world, dry_run=False)
+    await world.post(f"{world.ws}/erasures/{waiting['erasure_id']}:stop")
+    monkeypatch.setattr(erasure_steps, "WAIT_MS", 0)
+    erased = await receipt(world, until=("done",), dry_run=False)
 
     event = world.memory.tables.events[UUID(event_id)]
     listed = (await world.get(f"{world.ws}/erasures?limit=2")).json()
@@ -46,7 +55,7 @@ async def test_a_value_is_counted_then_erased_and_its_receipt_has_it_nowhere(wor
 
     assert (waiting["status"], waiting["erased"].get("events")) == ("waiting", None)
     assert (counted["status"], counted["erased"]["events"], counted["waits"]) == ("done", 1, 0)
-    assert (erased["status"], erased["erased"]["events"]) == ("done", 1)
+    assert (erased["erased"]["events"], erased["passes"]) == (1, 2)
     assert event.request_json == ERASED_DOCUMENT
     assert ANN not in json.dumps(erased)
     assert [one["erasure_id"] for one in listed["items"]] == [erased["erasure_id"], counted["erasure_id"]]

@@ -17,7 +17,15 @@ from sexton_storage.decisions.erasure import (
     without_json,
     without_text,
 )
-from sexton_storage.decisions.erasure_steps import SURFACES, Found, is_due, is_new_pass, moved, settles, stopped
+from sexton_storage.decisions.erasure_steps import (
+    SURFACES,
+    Found,
+    is_due,
+    is_new_pass,
+    moved,
+    settles,
+    stopped,
+)
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
 
 ANN = needle_of("e", "ann@example.org")

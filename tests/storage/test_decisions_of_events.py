@@ -141,7 +141,9 @@ def test_what_is_not_kept_leaves_nothing(rows: dict[str, Any], asks: dict[str, A
     assert append.append(replace(NOTHING, **rows), replace(WRITE, **asks)) == Decided(answer)
 
 
-def test_an_event_is_made_of_what_is_still_as_it_was_read_and_a_repeat_is_one_whatever_became_of_that() -> None:
+def test_an_event_is_made_of_what_is_still_as_it_was_read_and_a_repeat_is_one_whatever_became_of_that() -> (
+    None
+):
     made = replace(WRITE, source=READ)
     repeat = replace(NOTHING, source=OLDER, by_key=KEYS[0])
 

@@ -34,7 +34,9 @@ from tests.worlds.storage import StorageWorld
 
 ANNS = "number 0"
 """What the first of the events that ``send`` makes says."""
-WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+WAITS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+)
 
 
 @pytest.fixture
@@ -180,9 +182,7 @@ async def erase(world: HttpWorld, storage: PostgresStorage) -> None:
 
 
 @pytest.fixture
-def erased_in_between(
-    postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch
-) -> list[HttpWorld]:
+def erased_in_between(postgres_storage: PostgresStorage, monkeypatch: pytest.MonkeyPatch) -> list[HttpWorld]:
     """Once a world is put in, the first replay to come has its event erased after it has read it."""
     put: list[HttpWorld] = []
     copy = brought_files.copy

@@ -28,7 +28,7 @@ class Needle(NamedTuple):
 class ErasureStatus(StrEnum):
     RUNNING = "running"
     WAITING = "waiting"
-    """The last pass has found something, or events that have not ended have the value; another pass follows."""
+    """A pass has found something, or what has not ended has the value; another pass follows."""
     DONE = "done"
     STOPPED = "stopped"
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from sexton_storage.records.erasures import ErasureStatus
 from tests.simulation.drill.planting import Fault
 
 JOBS: Final = "sexton_actors.jobs"
@@ -44,6 +45,20 @@ def _all_of_them(_: Any) -> Any:
 
 def _waits_for_nothing(moved: Any) -> Any:
     return lambda erasure, found, now: moved(erasure, found._replace(waits=0), now)
+
+
+def _done_at_once(moved: Any) -> Any:
+    def changed(erasure: Any, found: Any, now: int) -> Any:
+        after = moved(erasure, found, now)
+        if after.confirms and not after.waits:
+            return replace(after, status=ErasureStatus.DONE, ended_at=now)
+        return after
+
+    return changed
+
+
+def _always_stands(_: Any) -> Any:
+    return lambda *_: True
 
 
 def _all_but_frames(surfaces: Any) -> Any:
@@ -89,6 +104,20 @@ FAULTS: Final = (
         ERASURES,
         "moved",
         _waits_for_nothing,
+    ),
+    Fault(
+        "erasure-confirms-nothing",
+        "an erasure is done with the pass in which the last rows went",
+        ERASURES,
+        "moved",
+        _done_at_once,
+    ),
+    Fault(
+        "replay-of-erased",
+        "a replay is kept whatever has become of its event since it was read",
+        "sexton_storage.decisions.append",
+        "stands",
+        _always_stands,
     ),
     Fault(
         "erasure-leaves-frames",

@@ -26,7 +26,7 @@ def is_erased(event: Event) -> bool:
 
 
 def erased_is_gone(record: Record) -> Iterator[str]:
-    """When an erasure is done, what was there before its last pass has the value nowhere."""
+    """When an erasure is done, what was there before its last pass has the value nowhere, nor a replay."""
     tables, now = record.tables, record.tables.now()
     for erasure in tables.erasures.values():
         if erasure.dry_run or erasure.status is ErasureStatus.STOPPED:
@@ -42,11 +42,11 @@ def erased_is_gone(record: Record) -> Iterator[str]:
 
 
 def _left(record: Record, erasure: Erasure, before: int) -> Iterator[str]:
-    """What is left of what was there when ``before`` events had arrived."""
+    """What is left of what was there when ``before`` events had arrived, and of what was made from that."""
     tables, value = record.tables, _CUSTOMER_OF[erasure.sha256]
     persons: set[UUID] = set()
     for event_id, request in record.read_requests().items():
-        if tables.arrivals[event_id] > before:
+        if not _is_from(tables, event_id, before):
             continue
         event = tables.events[event_id]
         if request.customer == value:
@@ -57,6 +57,15 @@ def _left(record: Record, erasure: Erasure, before: int) -> Iterator[str]:
         if _has(value, *texts, event.checkpoint):
             yield f"event {event_id} has the value of erasure {erasure.id}"
     yield from _left_beside(tables, erasure, persons)
+
+
+def _is_from(tables: Tables, event_id: UUID | None, before: int) -> bool:
+    """Whether an event had arrived then, or was made from one that had: a replay, of a replay perhaps."""
+    while event_id is not None and (event := tables.events.get(event_id)) is not None:
+        if tables.arrivals[event_id] <= before:
+            return True
+        event_id = event.resumes_event_id
+    return False
 
 
 def _left_beside(tables: Tables, erasure: Erasure, persons: set[UUID]) -> Iterator[str]:

@@ -81,7 +81,8 @@ SELECT q.* FROM (
         SELECT t.*, coalesce(sum(t.size) OVER (ORDER BY t.place) - coalesce(t.size, 0), 0) AS before FROM (
             SELECT {picked}, t.is_read, t.whole_event AS whole,
                    row_number() OVER (ORDER BY {self._order}) AS place
-              FROM (SELECT t.*, m.whole AS whole_event, age(t.written_by) <= age($4::text::xid) OR m.whole IS NOT NULL AS is_read
+              FROM (SELECT t.*, m.whole AS whole_event,
+                           age(t.written_by) <= age($4::text::xid) OR m.whole IS NOT NULL AS is_read
                       FROM (SELECT t.*, t.xmin AS written_by FROM {self.table} t
                              WHERE {self.scope} AND {self._behind()}
                              ORDER BY {self._order} LIMIT {PAGE_ROWS * WALKED_ROWS}) t

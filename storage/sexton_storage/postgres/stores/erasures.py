@@ -63,7 +63,7 @@ SELECT id FROM erasures
 """
 # A transaction that had not ended when a pass began is not below its number: the pass may have missed what
 # that one wrote. The number of a row's transaction is the row's ``xmin``, also of rows that were changed.
-_BEGIN_PASS = """
+_NOTE_BEGIN = """
 UPDATE erasures SET pass_txid = txid_snapshot_xmin(txid_current_snapshot()) WHERE id = $1
 """
 _SETTLE = "UPDATE erasures SET settled_txid = pass_txid WHERE id = $1"
@@ -182,7 +182,7 @@ async def _step(connection: Connection, erasure_id: UUID) -> Erasure | None:
         return None
     await connection.execute(_FORGET_FOREIGN, erasure_id)
     if is_new_pass(erasure):
-        await connection.execute(_BEGIN_PASS, erasure_id)
+        await connection.execute(_NOTE_BEGIN, erasure_id)
     name = SURFACES[erasure.surface]
     surface = TABLES.get(name)
     found = await (
