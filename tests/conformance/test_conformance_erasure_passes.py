@@ -21,6 +21,7 @@ from tests.conformance.test_conformance_deliveries import one as delivery_of
 from tests.conformance.test_conformance_erasures import (
     ANN,
     HERS,
+    begun,
     ended,
     erasure_of,
     event_of,
@@ -127,16 +128,15 @@ async def test_nothing_is_made_from_what_is_gone(
 async def test_what_came_while_the_last_rows_went_goes_in_the_pass_that_confirms(world: StorageWorld) -> None:
     store, agent = world.storage.erasures, await world.agent()
     await ended(world, agent, HERS, "Dear Ann")
-    erasure = erasure_of(world)
-    assert await store.add(erasure, limit=9)
-    while (moved := await store.step(erasure.id)) is not None and moved.surface == 0:
+    erasure_id = await begun(world, erasure_of(world))
+    while (moved := await store.step(erasure_id)) is not None and moved.surface == 0:
         pass
 
     # Behind the place of the pass: an event of an older id, as a replay has that a bulk job asked for before.
     came = await ended(world, agent, HERS, "Dear Ann")
-    first = await stepped(world, erasure.id)
-    second = await stepped(world, erasure.id)
-    third = await stepped(world, erasure.id)
+    first = await stepped(world, erasure_id)
+    second = await stepped(world, erasure_id)
+    third = await stepped(world, erasure_id)
 
     assert (first.status, first.confirms) == (ErasureStatus.WAITING, True)
     assert (second.status, second.confirms) == (ErasureStatus.WAITING, True)

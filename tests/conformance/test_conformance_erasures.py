@@ -32,13 +32,14 @@ def erasure_of(world: StorageWorld, value: str = ANN, **changes: Any) -> Erasure
     return replace(made, **changes)
 
 
+async def begun(world: StorageWorld, erasure: Erasure) -> UUID:
+    assert await world.storage.erasures.add(erasure, limit=9)
+    return erasure.id
+
+
 async def through(world: StorageWorld, erasure: Erasure) -> Erasure:
     """One pass, with what is kept after it."""
-    store = world.storage.erasures
-
-    assert await store.add(erasure, limit=9)
-
-    return await stepped(world, erasure.id)
+    return await stepped(world, await begun(world, erasure))
 
 
 async def stepped(world: StorageWorld, erasure_id: UUID) -> Erasure:

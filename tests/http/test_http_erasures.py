@@ -46,7 +46,7 @@ async def test_a_value_is_counted_then_erased_and_its_receipt_has_it_nowhere(
 
     counted = await receipt(world)
     await world.post(f"{world.ws}/erasures/{waiting['erasure_id']}:stop")
-    monkeypatch.setattr(erasure_steps, "WAIT_MS", 0)
+    monkeypatch.setattr(erasure_steps, "REST_MS", 0)
     erased = await receipt(world, until=("done",), dry_run=False)
 
     event = world.memory.tables.events[UUID(event_id)]

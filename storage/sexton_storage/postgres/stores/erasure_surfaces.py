@@ -9,7 +9,7 @@ from sexton_storage.decisions.erasure import ERASED, ERASED_DOCUMENT
 
 PAGE_ROWS: Final = 1_000
 WALKED_ROWS: Final = 20
-"""Of a pass that confirms a page goes past this many times as many rows, most of which it does not read."""
+"""How many times as many rows a page of a pass that confirms goes past: most of them it does not read."""
 PAGE_BYTES: Final = 512 * 1024
 """Texts of one page; a single row may have more."""
 _OF_AGENTS: Final = "t.zombie_id IN (SELECT id FROM zombies WHERE workspace_id = $1)"
