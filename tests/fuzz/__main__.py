@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -25,6 +26,8 @@ MOST_LENGTH: Final = 2_048
 """Bytes of an input, at most."""
 HANGS_S: Final = 10
 """An input that takes longer is a fault, as is one for which a gigabyte of memory is taken."""
+LAST_LINES: Final = 20
+"""What is shown of a process that ended for no known reason."""
 _DONE: Final = re.compile(r"#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+)")
 _SITE: Final = "import atheris, sysconfig; print(sysconfig.get_path('platlib'))"
 
@@ -38,7 +41,13 @@ class Run(NamedTuple):
     edges: int
     features: int
     crash: bytes | None
+    ended: int
+    """The status with which its process ended."""
     said: str
+
+    @property
+    def failed(self) -> bool:
+        return self.crash is not None or self.ended != 0
 
 
 def site_of(python: str) -> str | None:
@@ -59,20 +68,21 @@ def fuzz(site: str, name: str, seconds: int, *, keeps: bool) -> Run:
             (corpus / str(number)).write_bytes(data)
         limits = [f"-max_len={MOST_LENGTH}", f"-timeout={HANGS_S}", "-rss_limit_mb=1024"]
         crash = Path(folder, "crash")
-        said = _child(
+        began = time.monotonic()
+        ended, said = _child(
             site, name, *limits, f"-max_total_time={seconds}", f"-exact_artifact_path={crash}", str(corpus)
         )
         numbers = [tuple(map(int, found)) for found in _DONE.findall(said)] or [(0, 0, 0)]
         executions, edges, features = numbers[-1]
-        if crash.exists():
-            return Run(name, executions, seconds, edges, features, crash.read_bytes(), said)
-        if keeps:
+        took = round(time.monotonic() - began)
+        found = crash.read_bytes() if crash.exists() else None
+        if keeps and not (found or ended):
             _child(site, name, "-merge=1", *limits, str(least), str(corpus))
             _keep_some(name, [path.read_bytes() for path in least.iterdir()])
-        return Run(name, executions, seconds, edges, features, None, said)
+        return Run(name, executions, took, edges, features, found, ended, said)
 
 
-def _child(site: str, name: str, *options: str) -> str:
+def _child(site: str, name: str, *options: str) -> tuple[int, str]:
     done = subprocess.run(
         [sys.executable, str(CHILD), site, name, *options],
         capture_output=True,
@@ -80,7 +90,7 @@ def _child(site: str, name: str, *options: str) -> str:
         check=False,
         errors="replace",
     )
-    return done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
 
 
 def _keep_some(name: str, found: list[bytes]) -> None:
@@ -106,6 +116,9 @@ def _report(run: Run) -> None:
         (CRASHES / run.name).write_bytes(run.crash)
         trace = run.said[run.said.find("Traceback") :].partition("\n\n")[0]
         sys.stdout.write(f"A FAULT of {run.name}, kept in {CRASHES / run.name}:\n{run.crash!r}\n{trace}\n")
+    elif run.failed:
+        last = "\n".join(run.said.splitlines()[-LAST_LINES:])
+        sys.stdout.write(f"{run.name} ended with status {run.ended}, and left no input:\n{last}\n")
     sys.stdout.flush()
 
 
@@ -133,7 +146,7 @@ def main(words: list[str]) -> int:
         ]
         for job in jobs:
             _report(job.result())
-            faults += job.result().crash is not None
+            faults += job.result().failed
     return 1 if faults else 0
 
 
