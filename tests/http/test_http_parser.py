@@ -5,6 +5,7 @@ from hypothesis import given, strategies as st
 
 from sexton_http.wire.heads import MAX_HEAD_BYTES, MAX_HEADERS
 from sexton_http.wire.http1_parser import Parser
+from sexton_http.wire.whole_request import whole_request
 from tests.worlds.asgi_server import Reader, dial, echo, serving
 
 HOST = b"Host: x\r\n"
@@ -98,6 +99,30 @@ def test_a_body_in_chunks_that_is_broken_is_not_read_because_of_an_offer() -> No
 def test_a_trailer_is_no_header() -> None:
     [request] = parsed(CHUNKED).requests
     assert [name for name, _ in request.headers] == [b"host", b"transfer-encoding"]
+
+
+def test_blanks_around_a_value_are_no_part_of_it() -> None:
+    head = b"POST /p HTTP/1.1\r\nHost: x \t\r\nAuthorization:\t Bearer a b \r\nContent-Length: 5\t\r\nX: \t \r\n\r\n"
+    fields = [(b"host", b"x"), (b"authorization", b"Bearer a b"), (b"content-length", b"5"), (b"x", b"")]
+
+    for place in range(len(head)):
+        [request] = parsed(head[:place], head[place:], b"hello").requests
+
+        assert (request.headers, request.declared) == (fields, 5)
+
+    short = whole_request(head + b"hello", "")
+    assert short is not None
+    assert list(short.headers.items()) == fields
+
+
+async def test_a_request_with_blanks_behind_its_values_is_served() -> None:
+    head = POST.replace(b"Host: x", b"Host: x ").replace(b"Content-Length: 5", b"Content-Length: 5 ")
+    async with serving(echo) as doors, await dial(doors) as stream:
+        await stream.send_all(head)
+
+        status, _, body = await Reader(stream).answer()
+
+    assert (status, body) == (200, b"hello")
 
 
 @given(st.binary(max_size=300))

@@ -159,7 +159,8 @@ class Parser:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # Trailers are read over.
-            self._headers.append((name.lower(), value))
+            # llhttp leaves the blanks behind a value to its users; they are no part of it (RFC 9110, 5.5).
+            self._headers.append((name.lower(), value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         self._in_head = False

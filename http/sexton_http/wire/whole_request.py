@@ -48,7 +48,7 @@ def whole_request(data: bytes, client: str, *, may_close: bool = False) -> Reque
     headers: dict[bytes, bytes] = {}
     for line in lines[1:]:
         name, _, value = line.partition(b":")
-        headers[name.lower()] = value.lstrip(b" \t")
+        headers[name.lower()] = value.strip(b" \t")
     if len(headers) < len(lines) - 1 or not _TELLING.isdisjoint(headers):
         return None
     length = headers.get(b"content-length", b"0")
