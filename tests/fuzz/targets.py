@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from tests.fuzz import of_actors, of_http, of_runner
+from tests.fuzz import of_actors, of_http, of_http2, of_runner
 
 TARGETS: Final[Mapping[str, Callable[[bytes], None]]] = {
     "command_lines": of_runner.command_lines,
@@ -16,6 +16,7 @@ TARGETS: Final[Mapping[str, Callable[[bytes], None]]] = {
     "headers": of_http.headers,
     "hellos": of_runner.hellos,
     "http1": of_http.http1,
+    "http2": of_http2.http2,
     "ids": of_http.ids,
     "json_bodies": of_http.json_bodies,
     "manifests": of_actors.manifests,

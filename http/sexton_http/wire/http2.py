@@ -187,6 +187,10 @@ class Http2Connection:
         elif self._part_since is None or self._borders.passed:
             self._part_since = now
         events = session.events()
+        if events and isinstance(events[-1], ngh2.ConnectionClosed):
+            # Nothing is under way, and the session takes nothing more: what came before has come to nothing.
+            self._closing.leave(ErrorCode.NO_ERROR)
+            return
         beside = len(data)
         for event in events:
             if self._closing.over:

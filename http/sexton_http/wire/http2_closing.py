@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 
 import trio
-from ngh2 import Connection, ErrorCode
+from ngh2 import Connection, ConnectionStateError, ErrorCode
 
 from sexton_http.wire import timeouts
 from sexton_http.wire.http2_exchange import Http2Exchange
@@ -50,9 +50,14 @@ class Closing:
 
     def decline(self) -> None:
         """Take no more requests; what is under way comes to its end."""
-        if not (self.leaving or self.over):
-            self.leaving = True
+        if self.leaving or self.over:
+            return
+        try:
             self._session.send_goaway(ErrorCode.NO_ERROR)
+        except ConnectionStateError:
+            self.leave(ErrorCode.NO_ERROR)
+        else:
+            self.leaving = True
             self._writer.wake()
             self.leave_if_done()
 
@@ -65,10 +70,18 @@ class Closing:
         if self.over:
             return
         if code is not None:
-            self._session.terminate_connection(code)
-            if not self._writer.torn:
-                self._writer.send(self._session.data_to_send())
+            last = self._last_of_session(code)
+            if last and not self._writer.torn:
+                self._writer.send(last)
         self._say_goodbye()
+
+    def _last_of_session(self, code: ErrorCode) -> bytes:
+        try:
+            self._session.terminate_connection(code)
+        except ConnectionStateError:
+            # The client has said that it goes, and nothing was under way: the session speaks no more.
+            return b"" if self.leaving else last_words(code)
+        return self._session.data_to_send()
 
     def fail(self, code: ErrorCode) -> None:
         """The session cannot be used any more: say why, if something can be said."""
