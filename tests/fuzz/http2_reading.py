@@ -82,13 +82,15 @@ class Request:
             return False
         if not all(pattern.fullmatch(told[name]) for name, pattern in _PLAIN.items()):
             return False
-        if not _are_plain(self.fields[4:]) or not _are_plain(self.trailers):
-            return False
-        lengths = [value for name, value in self.fields if name == b"content-length"]
-        if lengths and lengths != [b"%d" % len(self.body)]:
+        if not _are_plain(self.fields[4:]) or self.is_spoilt():
             return False
         hosts = {value for name, value in self.fields if name == b"host"}
         return len(names) < 250 and hosts <= {told[b":authority"]}
+
+    def is_spoilt(self) -> bool:
+        """What came after its head may be wrong: an application may have been asked before that is known."""
+        lengths = [value for name, value in self.fields if name == b"content-length"]
+        return bool(lengths and lengths != [b"%d" % len(self.body)]) or not _are_plain(self.trailers)
 
 
 def _are_plain(fields: list[Field]) -> bool:
@@ -215,12 +217,17 @@ class Reading:
     def _data(self, flags: int, stream: int, payload: bytes) -> None:
         if stream == 0 or self._is_idle(stream):
             raise Violation("a body without a request")
-        body = self._unpadded(flags, payload)
         self._bodies += len(payload)
         request = self.requests.get(stream)
         if request is None or request.ended or stream in self.resets:
             self._doubt("a body on a stream that is closed", Timing.OF_READS)
             return
+        try:
+            body = self._unpadded(flags, payload)
+        except Violation:
+            # Nobody looks at it where the server has ended the stream.
+            self._doubt("a body that is none", Timing.OF_READS)
+            raise
         request.size += len(payload)
         request.body += body
         request.ended = bool(flags & END_STREAM)

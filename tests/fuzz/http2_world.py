@@ -16,7 +16,7 @@ from sexton_http.wire.http2 import Http2Connection
 from sexton_http.wire.http2_exchange import AHEAD_BYTES
 from sexton_http.wire.http2_session import CONNECTION_WINDOW_BYTES, MAX_STREAMS
 from sexton_http.wire.http2_tasks import MAX_RESTING
-from sexton_http.wire.timeouts import WATCH_S, WRITE_S
+from sexton_http.wire.timeouts import READ_S, WATCH_S, WRITE_S
 from sexton_http.wire.transport import FRAME_BYTES, Ends
 from tests.fuzz.http2_script import Kernel, Part, Script
 
@@ -282,7 +282,7 @@ class World:
                     self._stops = True
                     connection.close_if_idle()
                 # Nothing comes any more, so there is nothing to see before.
-                wait_s = min(max(wait_s, connection.due() - trio.current_time()), 5.0)
+                wait_s = min(max(wait_s, connection.due() - trio.current_time()), READ_S)
             await trio.sleep(wait_s)
             if trio.current_time() >= connection.due():
                 connection.cut()
