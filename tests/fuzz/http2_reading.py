@@ -73,6 +73,8 @@ class Request:
     size: int = 0
     """Of its body, with all padding."""
     trailers: list[Field] = field(default_factory=list)
+    is_cut: bool = False
+    """A second head of it is not whole."""
 
     def is_plain(self) -> bool:
         """Nobody could take offence at it."""
@@ -90,7 +92,7 @@ class Request:
     def is_spoilt(self) -> bool:
         """What came after its head may be wrong: an application may have been asked before that is known."""
         lengths = [value for name, value in self.fields if name == b"content-length"]
-        return bool(lengths and lengths != [b"%d" % len(self.body)]) or not _are_plain(self.trailers)
+        return self.is_cut or bool(lengths and lengths != [b"%d" % len(self.body)]) or not _are_plain(self.trailers)
 
 
 def _are_plain(fields: list[Field]) -> bool:
@@ -148,7 +150,7 @@ class Reading:
         }
         self._read(data)
         if self._block is not None:
-            self._doubt("its last head is not whole")
+            self._cut(self._block[0])
         if len(data) - self._bodies > MOST_BESIDE:
             self._doubt("it sends much beside requests", Timing.OF_READS)
 
@@ -189,11 +191,17 @@ class Reading:
         except Violation as found:
             self.violation = str(found)
 
+    def _cut(self, stream: int) -> None:
+        self._doubt("its last head is not whole")
+        if stream in self.requests:
+            self.requests[stream].is_cut = True
+
     def _begin(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         """A frame that is not whole: what came of a body counts, and whatever else may be told of it."""
         self._doubt("its last frame is not whole")
         if kind == HEADERS:
             self.begun.add(stream)
+            self._cut(stream)
         request = self.requests.get(stream)
         if kind == DATA and request is not None and not request.ended and stream not in self.resets:
             request.body += payload[1:] if flags & PADDED else payload

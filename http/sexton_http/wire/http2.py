@@ -214,6 +214,7 @@ class Http2Connection:
         if self._closing.leaving:
             self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
             return
+        self._closing.last_stream = stream_id
         head = read_head(event.headers)
         self._calm.asked(head.size)
         if head.method == "CONNECT":

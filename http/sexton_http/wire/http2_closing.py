@@ -21,6 +21,7 @@ class Closing:
         "_streams",
         "_when_over",
         "_writer",
+        "last_stream",
         "leaving",
         "linger_until",
         "over",
@@ -41,6 +42,8 @@ class Closing:
         self._streams = streams
         self._is_stopping = is_stopping
         self._when_over = when_over
+        self.last_stream = 0
+        """The last one whose request was looked at."""
         self.leaving = False
         """GOAWAY was said: what is open comes to its end, nothing else begins."""
         self.over = False
@@ -53,7 +56,8 @@ class Closing:
         if self.leaving or self.over:
             return
         try:
-            self._session.send_goaway(ErrorCode.NO_ERROR)
+            # Named here, since a later goodbye may not name a later stream, whoever says it (RFC 9113, 6.8).
+            self._session.send_goaway(ErrorCode.NO_ERROR, last_stream_id=self.last_stream)
         except ConnectionStateError:
             self.leave(ErrorCode.NO_ERROR)
         else:
@@ -77,16 +81,16 @@ class Closing:
 
     def _last_of_session(self, code: ErrorCode) -> bytes:
         try:
-            self._session.terminate_connection(code)
+            self._session.terminate_connection(code, last_stream_id=self.last_stream)
         except ConnectionStateError:
             # The client has said that it goes, and nothing was under way: the session speaks no more.
-            return b"" if self.leaving else last_words(code)
+            return b"" if self.leaving else last_words(code, self.last_stream)
         return self._session.data_to_send()
 
     def fail(self, code: ErrorCode) -> None:
         """The session cannot be used any more: say why, if something can be said."""
         if not self._writer.torn:
-            self._writer.send(last_words(code))
+            self._writer.send(last_words(code, self.last_stream))
         self._say_goodbye()
 
     def end(self) -> None:

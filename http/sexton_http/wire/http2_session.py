@@ -82,11 +82,10 @@ def more_pieces(session: Connection, size: int) -> list[bytes]:
     return pieces
 
 
-def last_words(code: ErrorCode) -> bytes:
-    """GOAWAY, for when the session has failed and can say nothing itself.
+def last_words(code: ErrorCode, last_stream: int) -> bytes:
+    """GOAWAY, for when the session can say nothing itself. Nothing was done about later streams.
 
-    >>> last_words(ErrorCode.ENHANCE_YOUR_CALM).hex()
-    '0000080700000000007fffffff0000000b'
+    >>> last_words(ErrorCode.ENHANCE_YOUR_CALM, 5).hex()
+    '000008070000000000000000050000000b'
     """
-    # The last stream is not known any more; with this number the client takes none for unserved.
-    return struct.pack(">I", 8 << 8 | _GOAWAY) + bytes(5) + struct.pack(">II", 0x7FFFFFFF, code)
+    return struct.pack(">I", 8 << 8 | _GOAWAY) + bytes(5) + struct.pack(">II", last_stream, code)
