@@ -1,15 +1,14 @@
-"""A plain reading of what a client of HTTP/2 sent: all of it at once, without a session and without answers."""
+"""A plain reading of what a client of HTTP/2 sent: all at once, without a session and without answers."""
 
 from __future__ import annotations
 
-import re
 import struct
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 import hpack
 
+from tests.fuzz.http2_requests import Request
 from tests.worlds.http2_client import (
     ACK,
     CONTINUATION,
@@ -27,7 +26,6 @@ from tests.worlds.http2_client import (
     SETTINGS,
     WINDOW_UPDATE,
     WITH_PRIORITY,
-    Field,
 )
 
 LARGEST: Final = 16_384
@@ -38,16 +36,6 @@ MOST_STREAMS: Final = 200
 BLOCK_BYTES: Final = 60_000
 PRIORITY_UPDATE: Final = 0x10
 _HEAD: Final = 9
-_METHODS: Final = frozenset({b"GET", b"POST", b"HEAD", b"OPTIONS", b"PUT", b"PATCH", b"DELETE"})
-_PSEUDO: Final = (b":method", b":scheme", b":path", b":authority")
-_PLAIN: Final = {
-    b":path": re.compile(rb"/[A-Za-z0-9/%?=&._~-]*"),
-    b":authority": re.compile(rb"[A-Za-z0-9.-]+(:[0-9]{1,5})?"),
-    b":scheme": re.compile(rb"https?"),
-}
-_NAME: Final = re.compile(rb"[a-z][a-z0-9-]*")
-_VALUE: Final = re.compile(rb"([!-~]([ -~]*[!-~])?)?")
-_HOP: Final = frozenset({b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"})
 
 
 class Timing(Enum):
@@ -59,50 +47,6 @@ class Timing(Enum):
 
 class Violation(Exception):
     """Something for which the standard has a connection end."""
-
-
-@dataclass
-class Request:
-    """A stream that the client began."""
-
-    fields: list[Field]
-    begins_at: int
-    """The offset behind its head."""
-    body: bytes = b""
-    ended: bool = False
-    size: int = 0
-    """Of its body, with all padding."""
-    trailers: list[Field] = field(default_factory=list)
-    is_cut: bool = False
-    """A second head of it is not whole."""
-
-    def is_plain(self) -> bool:
-        """Nobody could take offence at it."""
-        told = dict(self.fields)
-        names = [name for name, _ in self.fields]
-        if sorted(names[:4]) != sorted(_PSEUDO) or told[b":method"] not in _METHODS:
-            return False
-        if not all(pattern.fullmatch(told[name]) for name, pattern in _PLAIN.items()):
-            return False
-        if not _are_plain(self.fields[4:]) or self.is_spoilt():
-            return False
-        hosts = {value for name, value in self.fields if name == b"host"}
-        return len(names) < 250 and hosts <= {told[b":authority"]}
-
-    def is_spoilt(self) -> bool:
-        """What came after its head may be wrong: an application may have been asked before that is known."""
-        lengths = [value for name, value in self.fields if name == b"content-length"]
-        return self.is_cut or bool(lengths and lengths != [b"%d" % len(self.body)]) or not _are_plain(self.trailers)
-
-
-def _are_plain(fields: list[Field]) -> bool:
-    return all(
-        _NAME.fullmatch(name)
-        and _VALUE.fullmatch(value)
-        and name not in _HOP
-        and (name != b"te" or value == b"trailers")
-        for name, value in fields
-    )
 
 
 class Reading:
@@ -120,15 +64,11 @@ class Reading:
         """By its stream, the offset behind the frame that took it back."""
         self.pings: list[bytes] = []
         self.settings = 0
-        self.leaves = False
-        """The client says that it goes."""
         self.continuations = 0
         """In one head, at most."""
         self.largest_window = WINDOW
         self.granted: dict[int, int] = {}
         """What was added to each stream's window; 0 is the connection's."""
-        self.incomplete = b""
-        """The last frame, if not all of it is here."""
         self._decoder = hpack.Decoder(max_header_list_size=BLOCK_BYTES)
         self._block: tuple[int, int, bytes, int] | None = None
         """The stream, the flags and the bytes of a head that goes on, and in how many frames it does."""
@@ -170,26 +110,28 @@ class Reading:
                 self.violation = "it does not begin as HTTP/2"
             return
         try:
-            while self._at < len(data):
-                head = data[self._at : self._at + _HEAD]
-                if len(head) < _HEAD:
-                    self.incomplete = head
-                    return
-                size, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
-                if size > LARGEST:
-                    raise Violation("a frame too large")
-                payload = data[self._at + _HEAD : self._at + _HEAD + size]
-                stream = int.from_bytes(head[5:]) & 0x7FFF_FFFF
-                if self._at == len(PREFACE) and (kind != SETTINGS or flags & ACK):
-                    raise Violation("the first frame holds no settings")
-                if len(payload) < size:
-                    self.incomplete = head + payload
-                    self._begin(kind, flags, stream, payload)
-                    return
-                self._at += _HEAD + size
-                self._take(kind, flags, stream, payload)
+            while len(data) - self._at >= _HEAD:
+                self._next(data)
         except Violation as found:
             self.violation = str(found)
+        else:
+            if len(data) > self._at:
+                self._doubt("its last frame is not whole")
+
+    def _next(self, data: bytes) -> None:
+        head = data[self._at : self._at + _HEAD]
+        size, kind, flags = int.from_bytes(head[:3]), head[3], head[4]
+        stream = int.from_bytes(head[5:]) & 0x7FFF_FFFF
+        if size > LARGEST:
+            raise Violation("a frame too large")
+        if self._at == len(PREFACE) and (kind != SETTINGS or flags & ACK):
+            raise Violation("the first frame holds no settings")
+        payload = data[self._at + _HEAD : self._at + _HEAD + size]
+        self._at += _HEAD + size
+        if len(payload) < size:
+            self._begin(kind, flags, stream, payload)
+        else:
+            self._take(kind, flags, stream, payload)
 
     def _cut(self, stream: int) -> None:
         self._doubt("its last head is not whole")
@@ -313,7 +255,6 @@ class Reading:
     def _goaway(self, _flags: int, stream: int, payload: bytes) -> None:
         if stream or len(payload) < 8:
             raise Violation("a goodbye that is none")
-        self.leaves = True
         self._doubt("it leaves", Timing.OF_READS)
 
     def _reset(self, _flags: int, stream: int, payload: bytes) -> None:
@@ -355,4 +296,3 @@ class Reading:
 
     def _is_idle(self, stream: int) -> bool:
         return stream % 2 == 0 or stream > self._highest
-

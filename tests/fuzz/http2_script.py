@@ -1,4 +1,4 @@
-"""Makes what a client of HTTP/2 sends out of a fuzzer's bytes: frames in any order, or the bytes as they are."""
+"""Makes what a client of HTTP/2 sends out of a fuzzer's bytes: frames in any order, or just the bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reads HTTP/2: the product's connection, cut in several ways, and a plain reading of the same frames."""
+"""What reads HTTP/2: the connection, with its bytes cut in several ways, and a plain reading of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock
 
 from tests.fuzz.http2_answers import CANCEL, REFUSED, Answers, Outcome
-from tests.fuzz.http2_reading import WINDOW, Reading, Request, Timing
+from tests.fuzz.http2_app import PIECE, PIECES, Seen
+from tests.fuzz.http2_reading import WINDOW, Reading, Timing
+from tests.fuzz.http2_requests import Request
 from tests.fuzz.http2_script import Kernel, Part, Script, script_of
-from tests.fuzz.http2_world import PIECE, PIECES, Seen, Told, World
+from tests.fuzz.http2_world import Told, World
 
 MOST_PARTS: Final = 600
 """Bytes come one by one, or in as many parts as this."""

@@ -102,7 +102,8 @@ def test_a_trailer_is_no_header() -> None:
 
 
 def test_blanks_around_a_value_are_no_part_of_it() -> None:
-    head = b"POST /p HTTP/1.1\r\nHost: x \t\r\nAuthorization:\t Bearer a b \r\nContent-Length: 5\t\r\nX: \t \r\n\r\n"
+    told = b"Host: x \t\r\nAuthorization:\t Bearer a b \r\nContent-Length: 5\t\r\nX: \t \r\n"
+    head = b"POST /p HTTP/1.1\r\n" + told + b"\r\n"
     fields = [(b"host", b"x"), (b"authorization", b"Bearer a b"), (b"content-length", b"5"), (b"x", b"")]
 
     for place in range(len(head)):
