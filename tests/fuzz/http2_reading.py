@@ -89,8 +89,6 @@ class Reading:
             CONTINUATION: self._continuation,
         }
         self._read(data)
-        if self._block is not None:
-            self._cut(self._block[0])
         if len(data) - self._bodies > MOST_BESIDE:
             self._doubt("it sends much beside requests", Timing.OF_READS)
 
@@ -117,6 +115,8 @@ class Reading:
         else:
             if len(data) > self._at:
                 self._doubt("its last frame is not whole")
+            if self._block is not None:
+                self._cut(self._block[0])
 
     def _next(self, data: bytes) -> None:
         head = data[self._at : self._at + _HEAD]
