@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.decisions.erasure import needle_of
+from sexton_storage.decisions.erasure import ERASED_DOCUMENT, needle_of
 from sexton_storage.records.erasures import Erasure, ErasureStatus
 from sexton_storage.records.jobs import Job, JobKind, JobStatus
 from tests.simulation.product import judges_of_erasures, judges_of_jobs
@@ -76,6 +76,26 @@ def _a_value_left(record: Record) -> None:
     )
     record.tables.erasures[UUID(int=7)] = _an_erasure(record, value)
     record.before[UUID(int=7)] = len(events)
+
+
+def a_replay_left(record: Record) -> UUID:
+    """Erase a customer's first event and what names the customer before that; a replay of it comes later."""
+    tables, requests = record.tables, record.read_requests()
+    first = next(
+        one
+        for one, request in requests.items()
+        if request.customer in CUSTOMERS and not is_erased(tables.events[one])
+    )
+    value, before = requests[first].customer, tables.arrivals[first]
+    replay = replace(tables.events[first], id=UUID(int=8), resumes_event_id=first)
+    nothing = {"request_json": ERASED_DOCUMENT, "response_text": None, "evidence": None, "checkpoint": None}
+    for event_id, event in list(tables.events.items()):
+        if tables.arrivals[event_id] <= before and value in str(event):
+            tables.events[event_id] = replace(event, **nothing)
+    tables.events[replay.id], tables.arrivals[replay.id] = replay, max(tables.arrivals.values()) + 1
+    tables.erasures[UUID(int=7)] = _an_erasure(record, value)
+    record.before[UUID(int=7)] = before
+    return replay.id
 
 
 def _counted_twice(record: Record) -> None:

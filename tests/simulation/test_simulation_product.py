@@ -31,7 +31,13 @@ from tests.simulation import (
 )
 from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found
-from tests.simulation.product import judges, judges_of_books, judges_of_leases, judges_of_programs
+from tests.simulation.product import (
+    judges,
+    judges_of_books,
+    judges_of_erasures,
+    judges_of_leases,
+    judges_of_programs,
+)
 from tests.simulation.product.judges import HEALED, JUDGES
 from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
@@ -366,6 +372,15 @@ def _copy_of(record: Record) -> Record:
         streaks=Streaks(),
         set_aside=set(record.set_aside),
     )
+
+
+def test_a_replay_that_brings_back_what_was_erased_is_noticed(life: Life[Outcome]) -> None:
+    record = _copy_of(life.value.record)
+
+    replay_id = plants_of_bulk.a_replay_left(record)
+
+    with pytest.raises(Broken, match=f"^erased_is_gone: .*event {replay_id}"):
+        hold(record, judges_of_erasures.erased_is_gone)
 
 
 def test_each_judge_notices_what_it_is_there_for(life: Life[Outcome]) -> None:

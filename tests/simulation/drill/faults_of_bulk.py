@@ -106,18 +106,12 @@ FAULTS: Final = (
         _waits_for_nothing,
     ),
     Fault(
-        "erasure-confirms-nothing",
-        "an erasure is done with the pass in which the last rows went",
-        ERASURES,
-        "moved",
-        _done_at_once,
-    ),
-    Fault(
         "replay-of-erased",
-        "a replay is kept whatever has become of its event since it was read",
+        "a replay is kept though its event was erased since it was read, and no pass looks for it",
         "sexton_storage.decisions.append",
         "stands",
         _always_stands,
+        beside=((ERASURES, "moved", _done_at_once),),
     ),
     Fault(
         "erasure-leaves-frames",
