@@ -187,6 +187,8 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
 def _main(descriptor: int) -> None:
     for entry in COMMANDS.values():
         import_module(f"sexton_cli.commands.{entry.place.partition(':')[0]}")
+    for name in ("connection", "screen", "yaml_documents"):  # What commands import when they need it.
+        import_module(f"sexton_cli.{name}")
     # A client imports what it sends with when it is made.
     httpx2.AsyncClient()
     make_documents(OPERATIONS, "")
