@@ -24,7 +24,7 @@ CRASHES: Final = ROOT / ".cache" / "fuzz"
 NAMES: Final = sorted(path.stem for path in (ROOT / "tests" / "fuzz" / "corpus").glob("*.txt"))
 MOST_LENGTH: Final = 2_048
 """Bytes of an input, at most."""
-HANGS_S: Final = 10
+HANGS_S: Final = 30
 """An input that takes longer is a fault, as is one for which a gigabyte of memory is taken."""
 LAST_LINES: Final = 20
 """What is shown of a process that ended for no known reason."""
@@ -117,8 +117,13 @@ def _report(run: Run) -> None:
         trace = run.said[run.said.find("Traceback") :].partition("\n\n")[0]
         sys.stdout.write(f"A FAULT of {run.name}, kept in {CRASHES / run.name}:\n{run.crash!r}\n{trace}\n")
     elif run.failed:
-        last = "\n".join(run.said.splitlines()[-LAST_LINES:])
-        sys.stdout.write(f"{run.name} ended with status {run.ended}, and left no input:\n{last}\n")
+        # Of an input that takes too long only this is left, and where the program was then.
+        found = run.said.find("=== Timeout")
+        lines = (
+            run.said[found:].splitlines()[:LAST_LINES] if found >= 0 else run.said.splitlines()[-LAST_LINES:]
+        )
+        told = "\n".join(lines)
+        sys.stdout.write(f"{run.name} ended with status {run.ended}, and left no input:\n{told}\n")
     sys.stdout.flush()
 
 

@@ -28,7 +28,7 @@ from tests.worlds.http2_client import (
     settings,
 )
 
-MOST_BYTES: Final = 150_000
+MOST_BYTES: Final = 200_000
 """Of all frames together."""
 MOST_REPEATS: Final = 400
 SPLIT, HUFFMAN = 0x80, 0x40

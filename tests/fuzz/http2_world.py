@@ -181,6 +181,10 @@ class World:
         assert set(connection._waiting) <= set(streams)
         unread = sum(len(chunk) for one in streams.values() for chunk in one._chunks)
         assert unread <= CONNECTION_WINDOW_BYTES
+        if not connection._closing.over:
+            # What was read is given back, by half a window at once; so no client is left without one.
+            held = unread + FRAME_BYTES
+            assert connection.session.local_window_size + held >= CONNECTION_WINDOW_BYTES // 2
         most = AHEAD_BYTES + self._app.most_body
         assert all(one.left_bytes() <= most for one in streams.values())
         nursery = connection._nursery
