@@ -118,12 +118,11 @@ def _report(run: Run) -> None:
         sys.stdout.write(f"A FAULT of {run.name}, kept in {CRASHES / run.name}:\n{run.crash!r}\n{trace}\n")
     elif run.failed:
         # Of an input that takes too long only this is left, and where the program was then.
-        found = run.said.find("=== Timeout")
-        lines = (
-            run.said[found:].splitlines()[:LAST_LINES] if found >= 0 else run.said.splitlines()[-LAST_LINES:]
+        lines, found = run.said.splitlines(), run.said.find("=== Timeout")
+        told = lines[-LAST_LINES:] if found < 0 else run.said[found:].splitlines()[:LAST_LINES]
+        sys.stdout.write(
+            "\n".join([f"{run.name} ended with status {run.ended}, and left no input:", *told, ""])
         )
-        told = "\n".join(lines)
-        sys.stdout.write(f"{run.name} ended with status {run.ended}, and left no input:\n{told}\n")
     sys.stdout.flush()
 
 
