@@ -89,8 +89,9 @@ class Reading:
             CONTINUATION: self._continuation,
         }
         self._read(data)
-        if len(data) - self._bodies > MOST_BESIDE:
-            self._doubt("it sends much beside requests", Timing.OF_READS)
+        # A body that comes when its stream has been answered and ended is something beside as well.
+        if len(data) > MOST_BESIDE:
+            self._doubt("it sends much that may be beside requests", Timing.OF_READS)
 
     def depends_on(self, timing: Timing) -> bool:
         return timing in self.doubts.values()
@@ -237,6 +238,7 @@ class Reading:
         elif request is not None and not request.ended and stream not in self.resets:
             request.trailers, request.ended = fields, ends
             if not ends:
+                request.is_cut = True
                 self._doubt("a second head without an end")
 
     def _priority(self, _flags: int, stream: int, payload: bytes) -> None:

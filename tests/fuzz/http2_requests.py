@@ -33,7 +33,7 @@ class Request:
     """Of its body, with all padding."""
     trailers: list[Field] = field(default_factory=list)
     is_cut: bool = False
-    """A second head of it is not whole."""
+    """A second head of it is not whole, or does not end it."""
 
     def is_plain(self) -> bool:
         """Nobody could take offence at it."""

@@ -170,11 +170,12 @@ class World:
                 # Nothing comes any more, so there is nothing to see before.
                 wait_s = min(max(wait_s, connection.due() - trio.current_time()), READ_S)
             await trio.sleep(wait_s)
+            self._look()
             if trio.current_time() >= connection.due():
                 connection.cut()
 
     def _look(self) -> None:
-        """What a connection holds is bounded, whenever it reads."""
+        """What a connection holds is bounded, at any time."""
         connection = self._connection
         streams = connection._open
         assert len(streams) <= MAX_STREAMS
@@ -196,4 +197,6 @@ class World:
         assert not self._app.raised, self._app.raised
         streams = self._connection._open.values()
         # What came with the end of its connection was never given to the application.
-        assert all(one.gone and not (one.handled and one._chunks) for one in streams)
+        assert all(one.gone and not (one.handled and one._chunks) for one in streams), (
+            "a body that nobody wants is kept"
+        )

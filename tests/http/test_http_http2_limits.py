@@ -28,6 +28,7 @@ from tests.worlds.http2_client import (
     PRIORITY,
     RST_STREAM,
     SETTINGS,
+    WINDOW_UPDATE,
     Http2Client,
     block,
     frame,
@@ -407,6 +408,27 @@ async def test_bodies_that_nobody_reads_are_bounded_and_give_their_window_back()
         [*_, got] = await client.until(lambda got: got.kind == 8 and got.stream_id == 1)
         assert struct.unpack(">I", got.payload)[0] >= 16_384
         assert struct.unpack(">I", got.payload)[0] <= CONNECTION_WINDOW_BYTES
+
+
+BODY = frame(DATA, 0, 1, bytes(FRAME))
+UNWANTED = {
+    "taken back at once": headers(1, POST, end=False) + BODY + frame(RST_STREAM, 0, 1, TAKE_BACK),
+    "of a request that is refused": headers(1, (*POST, (b"host", b"y")), end=False) + BODY,
+}
+
+
+@pytest.mark.parametrize("sent", UNWANTED.values(), ids=UNWANTED)
+async def test_a_body_that_nobody_wants_gives_the_connections_window_back(sent: bytes) -> None:
+    ping, frames = frame(PING, 0, 0, bytes(8)), []
+    async with serving(echo) as doors, speaking(doors) as client:
+        for number in range(CONNECTION_WINDOW_BYTES // 2 // FRAME + 1):
+            await client.send(sent.replace(struct.pack(">I", 1), struct.pack(">I", 1 + 2 * number)), ping)
+            frames += await client.until(lambda got: got.kind == PING)
+        await client.send(ping)
+        frames += await client.until(lambda got: got.kind == PING)
+
+    grown = [got for got in frames if got.kind == WINDOW_UPDATE and got.stream_id == 0]
+    assert grown, "after twice as much the client could send no body at all"
 
 
 async def test_an_answer_before_the_end_of_its_body_arrives_and_stops_the_sender() -> None:

@@ -233,6 +233,7 @@ class Http2Connection:
         if head.fault:
             answer = malformed(self._app, head.fault)
             exchange.answer(answer.status, answer.headers, answer.body)
+            exchange.discard()
             self._handled(exchange)
         elif len(self._open) == 1:
             self._alone = exchange

@@ -122,6 +122,7 @@ class Http2Exchange:
     async def run(self, app: App, ends: Ends, *, secure: bool) -> None:
         """Let the app answer. Raises nothing but a cancellation."""
         if self.gone:
+            self.discard()
             return
         head = self._head
         raw_path, _, query = head.target.partition(b"?")
