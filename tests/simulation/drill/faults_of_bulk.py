@@ -8,7 +8,6 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from sexton_storage.records.erasures import ErasureStatus
 from tests.simulation.drill.planting import Fault
 
 JOBS: Final = "sexton_actors.jobs"
@@ -45,20 +44,6 @@ def _all_of_them(_: Any) -> Any:
 
 def _waits_for_nothing(moved: Any) -> Any:
     return lambda erasure, found, now: moved(erasure, found._replace(waits=0), now)
-
-
-def _done_at_once(moved: Any) -> Any:
-    def changed(erasure: Any, found: Any, now: int) -> Any:
-        after = moved(erasure, found, now)
-        if after.confirms and not after.waits:
-            return replace(after, status=ErasureStatus.DONE, ended_at=now)
-        return after
-
-    return changed
-
-
-def _always_stands(_: Any) -> Any:
-    return lambda *_: True
 
 
 def _all_but_frames(surfaces: Any) -> Any:
@@ -104,14 +89,6 @@ FAULTS: Final = (
         ERASURES,
         "moved",
         _waits_for_nothing,
-    ),
-    Fault(
-        "replay-of-erased",
-        "a replay is kept though its event was erased since it was read, and no pass looks for it",
-        "sexton_storage.decisions.append",
-        "stands",
-        _always_stands,
-        beside=((ERASURES, "moved", _done_at_once),),
     ),
     Fault(
         "erasure-leaves-frames",

@@ -214,7 +214,7 @@ def _start_bulk_work(people: Machine, person: Callable[[], Caller], database: Da
     if pace.habits.jobs is not None:
         people.start(Operator(person(), database.now_ms, database.is_slow).run)
     if pace.habits.erasures is not None:
-        people.start(PrivacyOfficer(person()).run)
+        people.start(PrivacyOfficer(person(), database.is_slow).run)
     if pace.habits.follow_ups is not None:
         people.start(FollowUpCanceller(person(), database.now_ms).run)
 

@@ -63,12 +63,16 @@ def _routes(paths: tuple[str, ...], nouns: tuple[str, ...]) -> tuple[Operation, 
 _PATHS: Final = ("/v1/runners", "/v1/webhooks", "/v1/fleet")
 _NOUNS: Final = ("approvals", "credentials", "zombies")
 _IN_BULK: Final = ("events:replay", "events:cancel", "jobs", "erasures")
-_OF_CREDIT: Final = ("/v1/tenants/me/billing", "/v1/admin/tenants/{tenant_id}/credit")
+_ALONE: Final = (
+    "/v1/tenants/me/billing",
+    "/v1/admin/tenants/{tenant_id}/credit",
+    "/v1/workspaces/{workspace_id}/events/{event_id}/replay",
+)
 ROUTES: Final = {
     False: (
         *_routes(_PATHS, _NOUNS),
         *(one for one in _routes((), _IN_BULK) if one.method == "POST"),
-        *(one for one in OPERATIONS if one.path in _OF_CREDIT),
+        *(one for one in OPERATIONS if one.path in _ALONE),
     ),
     True: _routes((*_PATHS, "/v1/api-keys"), (*_NOUNS, "retention")),
 }
