@@ -428,6 +428,7 @@ async def test_a_body_that_nobody_wants_gives_the_connections_window_back(sent: 
         frames += await client.until(lambda got: got.kind == PING)
 
     grown = [got for got in frames if got.kind == WINDOW_UPDATE and got.stream_id == 0]
+
     assert grown, "after twice as much the client could send no body at all"
 
 

@@ -112,6 +112,7 @@ def test_blanks_around_a_value_are_no_part_of_it() -> None:
         assert (request.headers, request.declared) == (fields, 5)
 
     short = whole_request(head + b"hello", "")
+
     assert short is not None
     assert list(short.headers.items()) == fields
 
