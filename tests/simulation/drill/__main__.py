@@ -41,7 +41,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="drill", description=__doc__)
     parser.add_argument("names", nargs="*", help="faults; all, if none is named")
     parser.add_argument("--seeds", type=int, default=MOST_SEEDS)
-    parser.add_argument("--every", type=int, default=EVERY, help="of the mutants by rule, each how-manieth is tried")
+    parser.add_argument("--every", type=int, default=EVERY, help="try one mutant by rule in this number")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--pace", choices=sorted(PACES), default=DENSE.name)
     parser.add_argument("--begins", type=unix_s, help="what calendars show at the beginning, in UTC")
