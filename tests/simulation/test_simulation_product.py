@@ -50,7 +50,7 @@ from tests.thorough import amount
 ROOT = Path(__file__).parents[2]
 MINUTES = 2
 SMALL = lasting(MINUTES)
-SEED = 9
+SEED = 36
 SHORT_OF_CREDIT = 1
 """A seed in which a balance runs out soon."""
 OTHER_PYTHONS = [one for one in os.environ.get("SEXTON_OTHER_PYTHONS", "").split(os.pathsep) if one]
