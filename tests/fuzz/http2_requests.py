@@ -30,7 +30,7 @@ class Request:
     body: bytes = b""
     ended: bool = False
     size: int = 0
-    """Of its body, with all padding."""
+    """Bytes of its body, with all padding."""
     trailers: list[Field] = field(default_factory=list)
     is_cut: bool = False
     """A second head of it is not whole, or does not end it."""

@@ -29,10 +29,10 @@ from tests.worlds.http2_client import (
 )
 
 MOST_BYTES: Final = 200_000
-"""Of all frames together."""
+"""How long all frames together may be, in bytes."""
 MOST_REPEATS: Final = 400
 SPLIT, HUFFMAN = 0x80, 0x40
-"""Of the flags of a head: it goes on in a second frame; it is in Huffman's code."""
+"""Two flags of a head: it goes on in a second frame; it is written in Huffman's code."""
 OPENING: Final = PREFACE + settings()
 METHODS: Final = (b"GET", b"POST", b"HEAD", b"OPTIONS")
 PATHS: Final = (

@@ -345,7 +345,7 @@ MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
     *plants_of_credit.MORE,
     *plants_of_follow_ups.MORE_PLANTED,
 )
-"""Of judges that notice more than one thing."""
+"""More planted rows, for judges that notice more than one thing."""
 
 
 def _copy_of(record: Record) -> Record:
