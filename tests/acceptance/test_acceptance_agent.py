@@ -14,12 +14,12 @@ import trio
 
 from tests.fakes.collector import Collector, Seen, open_collector
 from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+from tests.patience import PATIENCE_S
 from tests.worlds.server_process import ServerProcess, open_server
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "issue-triage"
 PAYLOAD = (EXAMPLE / "payloads/issues.opened.json").read_bytes()
 SECRET = "signed with this"
-PATIENCE_S = 90.0
 VERDICT = (
     "kind: regression\nurgency: soon\ncomponent: export\nduplicate of: none\nmissing: nothing\n"
     "summary: The CSV export ends after 65536 rows since 4.2."

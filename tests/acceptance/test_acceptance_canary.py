@@ -24,6 +24,7 @@ from sexton_runner.redact import MASK, forms
 from sexton_storage.embedded.programs import find_bindir
 from tests.fakes.mcp_server import open_mcp_server
 from tests.fakes.model_servers import Call, ModelServer, Say, open_model
+from tests.patience import PATIENCE_S
 from tests.worlds.git_server import CLONE_AND_PUSH, GitServer, open_git_server
 from tests.worlds.server_process import ServerProcess, open_server
 from tests.worlds.toolbox import Seen, open_web
@@ -35,7 +36,6 @@ MODEL_KEY = "sk-canary-0123456789abcdef"
 OF_THE_HOST = "canary-of-the-host-0f9e8d7c"
 PLANTED = {"lent": LENT, "leaked": LEAKED, "model key": MODEL_KEY, "host": OF_THE_HOST}
 PEM_LINES = PEM.splitlines()[1:3]
-PATIENCE_S = 120.0
 NAME = "nosy"
 
 SKILL = f"""---

@@ -28,6 +28,7 @@ from sexton_runner.runner import Runner
 from sexton_runner.settings import RunnerSettings
 from sexton_runner.tool_settings import ToolSettings
 from tests.fakes.model_servers import KEY, Call, ModelServer, Say, open_model, words_of
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.runner import PACE
 from tests.worlds.toolbox import Seen, Web, open_web
@@ -37,7 +38,6 @@ SECRET = "the alerts are signed with this"
 TOKEN = "chat-canary-90e1b2c3"
 TRIAGED = WebhookTrigger("github", signature=Signature("github-webhook"))
 FIVE_MINUTES_MS = 300_000
-PATIENCE_S = 60.0
 ENDED = ("processed", "agent_error", "gate_blocked", "dead_lettered", "cancelled")
 
 

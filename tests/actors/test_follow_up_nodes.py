@@ -13,6 +13,7 @@ from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records.follow_ups import FollowUp
 from sexton_storage.records.leases import LeaseToken
 from tests.actors.test_cron_nodes import install, world_over
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld, new_id
 
 NODES, EACH = 3, 5
@@ -45,7 +46,7 @@ async def test_what_came_due_while_no_server_was_up_comes_once_whoever_sees_it(p
             for follow_up in asked:
                 for _again in range(3):
                     system.tell("zombie", agent.id, FollowUpDue(follow_up.id))
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while await storage.follow_ups.next_at() is not None:
                 await trio.sleep(0.01)
         for system in systems:

@@ -21,6 +21,7 @@ from sexton_storage.records.jobs import OVER, Job, JobKind
 from sexton_storage.stores import Storage
 from sexton_storage.writes import EventEnd
 from tests.actors.test_cron_nodes import install, world_over
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld, new_id
 
 NODES, EVENTS, PAGE = 3, 10, 4
@@ -61,7 +62,7 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
             )
             assert isinstance(await first.ask("job", job_id, begin), Job)
 
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 await done_but_not_counted.wait()
             # Killed: nothing of it is tidied up, and its hold is still good.
             left = await found(storage, job_id)
@@ -74,7 +75,7 @@ async def test_a_death_between_the_events_and_their_count_repeats_none(
             await stack.enter_async_context(open_system(tree(world_over(each, seed))))
             for seed, each in enumerate(storages)
         ]
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while (job := await found(storage, job_id)).status not in OVER:
                 for system in systems:
                     system.tell("job", job_id, Work())

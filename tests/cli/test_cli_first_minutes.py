@@ -10,6 +10,7 @@ import trio
 
 from sexton_cli import local_runners
 from sexton_cli.first_commands import program_name
+from tests.patience import PATIENCE_S
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.shell import Shell
 
@@ -116,7 +117,7 @@ async def test_a_child_that_has_been_reaped_is_waited_for_like_any_other() -> No
     process = subprocess.Popen(["/bin/sh", "-c", "exit 69"])
     assert process.wait() == UNAVAILABLE
 
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         assert await local_runners.wait(process) == UNAVAILABLE
 
 

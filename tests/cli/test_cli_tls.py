@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, PrivateFormat
 
 from tests.cli.test_cli_up import CONFIG, sexton
+from tests.patience import PATIENCE_S
 from tests.worlds.certificates import make_certificate
 from tests.worlds.server_process import open_server
 from tests.worlds.shell import Shell, said
@@ -57,7 +58,7 @@ async def test_a_local_runner_and_the_command_line_trust_what_their_server_shows
         renewed = make_certificate(tmp_path, "agents.example.com").certificate.read_text()
         os.kill(server.ready["pids"]["server"], signal.SIGHUP)
         address = ("127.0.0.1", int(base_url.rpartition(":")[2]))
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while await trio.to_thread.run_sync(ssl.get_server_certificate, address) != renewed:
                 await trio.sleep(0.05)
         # What the command line goes by, at the same address, is renewed with it.

@@ -14,6 +14,7 @@ from sexton_cli.exits import CONFIG, UNAVAILABLE, StartupFault, first_of
 from sexton_cli.workers import restarts
 from sexton_cli.workers.crew import Crew
 from sexton_http.wire.worker_board import Row, WorkerBoard, WorkerState
+from tests.patience import PATIENCE_S
 
 FAKE = """
 import os, pickle, signal, sys, time
@@ -28,7 +29,6 @@ while True:
     time.sleep(BEAT_S)
 """
 """A worker that serves nobody, or ends at once with a status."""
-PATIENCE_S = 60
 
 
 @asynccontextmanager

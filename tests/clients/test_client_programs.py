@@ -16,13 +16,13 @@ from scripts.documented_programs import blocks, differences, program
 from scripts.typescript_client import PAGES
 
 from sexton_http.identity.context import VERSION
+from tests.patience import PATIENCE_S
 from tests.worlds.samples import YEARLY, agent_files, command_body
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.typescript_client import SOURCES, install_client, need_node
 
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "how-to" / "use-the-http-interface.md"
-PATIENCE_S = 120
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from sexton_client import AsyncSexton, Frame, Patience, Sexton
+from tests.patience import PATIENCE_S
 from tests.worlds.server_process import ServerProcess
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +90,7 @@ class Watch:
 
     async def until(self, ended: int) -> None:
         """Wait until both have shown this number of ended events."""
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             while min(map(_ends, (self.by_thread, self.by_task))) < ended:
                 await trio.sleep(0.02)
 

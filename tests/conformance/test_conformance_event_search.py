@@ -19,6 +19,7 @@ from sexton_storage.records.insights import (
 from sexton_storage.records.runners import AdminState
 from sexton_storage.records.zombies import ZombieStatus
 from sexton_storage.writes import AppendFrames, CancelEvent, EventEnd, OpenGate
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import HOUR_MS, StorageWorld, new_id
 
 
@@ -214,7 +215,7 @@ async def test_the_frames_of_a_workspace_are_read_in_the_order_of_their_commits(
 
     read: list[tuple[UUID, int]] = []
     after = start
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         # Other databases of the same server may hold commits back for a moment.
         while len(read) < len(expected):
             page = await frames.read_workspace(world.workspace_id, after=after, limit=4)

@@ -11,6 +11,7 @@ from sexton_storage.postgres import open_postgres_storage
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.zombies import Zombie
 from sexton_storage.writes import Appended, AppendEvent, EventEnd
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld, new_id
 
 FIVE_MINUTES_MS = 300_000
@@ -86,7 +87,7 @@ async def test_events_that_are_written_together_keep_the_order_of_their_writes(w
 
     for event in events:
         world.storage.journal.submit(AppendEvent(event, None, None, None, ()), kept)
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         await done.wait()
 
     assert left == [Appended(event.id) for event in events]

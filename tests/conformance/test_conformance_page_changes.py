@@ -13,6 +13,7 @@ from tests.conformance.test_conformance_audit import entry_of, key_of
 from tests.conformance.test_conformance_deliveries import one
 from tests.conformance.test_conformance_failures import fail, put
 from tests.conformance.test_conformance_jobs import job_of
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld, new_id
 
 
@@ -37,7 +38,7 @@ class Watcher:
 
     async def _passed(self) -> FramePlace:
         """The place now; commits of other tests' sessions may be under way for a moment."""
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while (upto := await self._frames.workspace_head()).commit <= self._after.commit:
                 await trio.sleep(0.01)
         return upto

@@ -8,6 +8,7 @@ import trio
 
 from sexton_storage.refusals import NOT_FOR_RUNNER, OUT_OF_SCOPE
 from sexton_storage.writes import Claimed, NothingToClaim
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld
 
 
@@ -58,7 +59,7 @@ async def test_in_one_batch_each_runner_gets_its_own_tenants(world: StorageWorld
         claims.append(owner.claim_of(agent, runner_id=runner.id))
     for number, claim in enumerate(claims):
         world.storage.journal.submit(claim, partial(answers.__setitem__, number))
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while len(answers) < len(claims):
             await trio.sleep(0.002)
     assert [isinstance(answers[number], Claimed) for number in range(4)] == [True, False, True, False]

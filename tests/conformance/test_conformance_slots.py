@@ -5,6 +5,7 @@ import trio
 from sexton_storage.records.events import EventStatus
 from sexton_storage.refusals import NO_SLOT, RUNNER_FULL
 from sexton_storage.writes import Claimed, ClaimEvent, EventEnd, Exhausted, NothingToClaim
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld
 
 
@@ -24,7 +25,7 @@ async def test_a_batch_of_claims_gets_as_many_leases_as_there_are_slots(world: S
     answers: list[object] = []
     for claim in claims:
         world.storage.journal.submit(claim, answers.append)
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while len(answers) < len(claims):
             await trio.sleep(0.002)
     assert sum(isinstance(answer, Claimed) for answer in answers) == 2

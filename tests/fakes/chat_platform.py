@@ -16,6 +16,7 @@ from quart_trio import QuartTrio
 from slack_sdk.signature import SignatureVerifier
 
 from sexton_http.outbound.slack import SlackSettings
+from tests.patience import PATIENCE_S
 
 CLIENT_ID, CLIENT_SECRET, SIGNING_SECRET = "1.2", "a client secret", "8f742231b10e8888abcd99yyyzzz85a5"
 TEAM, CHANNEL, BOT = "T1", "C1", "UB1"
@@ -86,7 +87,7 @@ class SlackServer:
 
     async def until(self, true: Callable[[], bool]) -> None:
         """Until a call has made it true."""
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while not true():
                 await self._changed.wait()
 

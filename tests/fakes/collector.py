@@ -15,6 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from tests.patience import PATIENCE_S
+
 COST = "sexton.cost.nanos"
 
 Misbehave = Callable[[trio.SocketStream], Awaitable[None]]
@@ -72,7 +74,7 @@ class Collector:
         return names
 
     async def until(self, is_there: Callable[["Collector"], bool]) -> None:
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             while not is_there(self):
                 await trio.sleep(0.02)
 

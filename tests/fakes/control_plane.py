@@ -16,10 +16,10 @@ import orjson
 import trio
 
 from tests.fakes.token_counts import Count, FallbackCounts, Renew
+from tests.patience import PATIENCE_S
 
 TOKEN = "zrn_" + "1" * 64
 ENROLMENT = "zre_" + "2" * 64
-PATIENCE_S = 30.0
 
 
 class Strict(msgspec.Struct, forbid_unknown_fields=True):

@@ -16,8 +16,9 @@ import msgspec
 import orjson
 import trio
 
+from tests.patience import PATIENCE_S
+
 KEY = "sk-canary-0123456789abcdef"
-PATIENCE_S = 30.0
 
 Send = Callable[[bytes], Awaitable[None]]
 

@@ -15,12 +15,12 @@ import trio
 
 from tests.fakes.chat_platform import SlackServer, open_slack_server
 from tests.faults.test_faults_chat_killed import configure
+from tests.patience import PATIENCE_S
 from tests.thorough import THOROUGH
 from tests.worlds.nodes import Node, open_nodes
 from tests.worlds.samples import YEARLY, skill_md, trigger_md
 from tests.worlds.trust import TRUST
 
-PATIENCE_S = 120
 RUNS = 3
 GOOD = "```sh\ncat >/dev/null\necho '{\"good\": true}'\n```\n"
 BAD = "```sh\ncat >/dev/null\nexit 9\n```\n"

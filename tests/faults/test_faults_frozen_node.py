@@ -21,6 +21,7 @@ from sexton_storage.postgres import PostgresStorage, open_postgres_storage
 from sexton_storage.records.api_keys import ApiKey
 from sexton_storage.records.users import Role
 from tests.fakes.database_proxy import Proxy, open_proxy
+from tests.patience import PATIENCE_S
 from tests.worlds.nodes import Node, open_nodes
 from tests.worlds.storage import StorageWorld, new_id
 
@@ -33,7 +34,6 @@ LOOKS = 50
 """How often the database is asked for the session that froze, until the node is thawed and tried again."""
 P99_S = 2.0
 HELD_S = 1.0
-PATIENCE_S = 120
 PAUSE_S = 0.1
 """Between two messages of a tenant: their plan has a rate."""
 

@@ -7,13 +7,13 @@ import httpx2
 import trio
 
 from sexton_storage.terms import KEY_SOON_MS
+from tests.patience import PATIENCE_S
 from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 from tests.worlds.trust import TRUST
 
 MESSAGES = 24
 BEFORE_THE_KILL = 4
-PATIENCE_S = 120
 ACCEPTED, OPEN = 202, 409
 
 

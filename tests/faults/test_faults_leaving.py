@@ -11,10 +11,10 @@ import httpx2
 import trio
 
 from sexton_http.identity.remembered_tokens import REMEMBER_S
+from tests.patience import PATIENCE_S
 from tests.worlds.nodes import Node, open_nodes
 
 ROUNDS = 5
-PATIENCE_S = 60
 
 
 async def test_a_removal_on_one_node_is_known_on_the_other(tmp_path: Path, postgres_dsn: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.event_stream import listening
 from tests.worlds.samples import YEARLY, agent_files
 from tests.worlds.server_process import ServerProcess, open_server
@@ -66,7 +67,7 @@ class Watched:
         base_url, api_key = self.server.ready["base_url"], self.server.ready["api_key"]
         last_id = str(self.seen[-1]["id"]) if self.seen else "0"
         path = f"{self.path}/{self.zombie_id}/events/stream"
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             async with listening(base_url, path, api_key, last_event_id=last_id) as stream:
                 while not is_enough():
                     self.seen.append(await stream.frame())

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.database_pair import open_pair
 from tests.worlds.nodes import Node, open_nodes
 
@@ -17,7 +18,6 @@ OK, ACCEPTED, AWAY = 200, 202, 503
 PARTS = 3
 """Of a node that have connections of their own: the pool, the lanes, the signals."""
 BEFORE, AFTER = 5, 20
-PATIENCE_S = 120
 
 
 @pytest.fixture

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.nodes import Node, open_nodes
 from tests.worlds.wrong_clock import LIBRARY, wrong_by
 
 SKEWS = ("+300s", "-300s", "+2s")
 MESSAGES = 8
-PATIENCE_S = 120
 
 
 async def order_of_work(nodes: list[Node], runner: str, count: int) -> list[str]:

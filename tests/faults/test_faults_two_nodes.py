@@ -6,6 +6,7 @@ from pathlib import Path
 import trio
 
 from sexton_cli.exits import CONFIG
+from tests.patience import PATIENCE_S
 from tests.worlds.nodes import USAGE, Node, open_nodes
 from tests.worlds.server_process import open_server
 from tests.worlds.shell import run_command
@@ -14,7 +15,6 @@ AGENTS, MESSAGES = 12, 6
 RENEWALS = 25
 RACES = 'sexton_lease_races_total{write="renew"}'
 NOT_FOUND, SERVICE_UNAVAILABLE = 404, 503
-PATIENCE_S = 120
 
 
 async def seen_from(second: Node, first: Node, zombie_id: str) -> str:

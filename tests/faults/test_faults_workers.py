@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import httpx2
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.nodes import Node
 from tests.worlds.server_process import ServerProcess, open_server
 
 WORKERS = 3
 RUNNERS = 6
-PATIENCE_S = 120
 RENEWALS = 5
 PAUSE_S = 0.05
 """Between two calls of a runner: then there are still a hundred a second, and each fault meets some."""

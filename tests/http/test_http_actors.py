@@ -8,6 +8,7 @@ import msgspec
 import trio
 
 from sexton_engine import Message
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 
 TEXT = "<b>\u202ehello"
@@ -32,7 +33,7 @@ async def test_a_crash_is_shown_with_its_traceback_and_where_the_message_ended(w
     agent = zombie["zombie_id"]
     await seen(world, "/v1/fleet/actors/zombie/messages", key=agent)
     world.system.tell("zombie", UUID(agent), Nonsense(TEXT, "s3cret"))
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while not (tree := await seen(world, "/v1/fleet/tree", kind="zombie"))["dead_letters"]:
             await trio.sleep(0.05)
     one = await seen(world, "/v1/fleet/actors/zombie", key=agent)
@@ -95,7 +96,7 @@ async def test_a_poll_that_waits_comes_again_when_the_dispatcher_begins_again(wo
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(poll)
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while not (await seen(world, "/v1/fleet/queue"))["waiting_offers"]:
                 await trio.sleep(0.01)
             again = await world.post("/v1/fleet/actors/dispatcher:restart", {}, world.admin_token())

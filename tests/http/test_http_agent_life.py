@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sexton_actors.terms import RECORD_FRESH_MS
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.zombies import ZombieStatus
+from tests.patience import PATIENCE_S
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import (
@@ -293,7 +294,7 @@ async def test_the_stream_of_a_deleted_agent_ends(world: HttpWorld) -> None:
         assert (await stream.frame())["kind"] == "event_received"
         assert (await world.call("DELETE", at(world, zombie))).status_code == 204
 
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_S):
             while await stream.line() is not None:
                 pass
 

@@ -17,6 +17,7 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from tests.fakes.login_terminal import Party
+from tests.patience import PATIENCE_S
 from tests.worlds.answer_checks import check_answer
 from tests.worlds.browser import Visitor, text_of, visiting
 from tests.worlds.event_stream import listening
@@ -352,7 +353,7 @@ async def test_a_stream_takes_the_cookie_and_ends_with_it(world: HttpWorld, visi
         assert (await stream.frame())["kind"] == "event_received"
 
         await visitor.post("/auth/sign-out")
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while await stream.line() is not None:
                 pass
         assert stream.ended
@@ -368,7 +369,7 @@ async def test_a_streams_end_is_that_of_its_session(world: HttpWorld, visitor: V
     cookie = f"sexton={visitor.cookies['sexton']}"
     async with listening(world.base_url, path, None, cookie=cookie) as stream:
         assert stream.status == 200
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while await stream.line() is not None:
                 pass
 
@@ -386,7 +387,7 @@ async def test_a_stream_ends_when_its_browser_is_signed_out_on_another_node() ->
 
             (session_id,) = world.memory.tables.browser_sessions
             await Browsers(world.ctx).sign_out(session_id)
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 while await stream.line() is not None:
                     pass
 

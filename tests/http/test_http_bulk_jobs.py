@@ -15,6 +15,7 @@ from sexton_actors.zombie.record import HeldZombie
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.events import Event
 from sexton_storage.records.zombies import SeenAgent
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.http_agents import report
 
@@ -50,7 +51,7 @@ async def job(world: HttpWorld, job_id: str) -> dict[str, Any]:
 async def until(
     world: HttpWorld, job_id: str, statuses: set[str], waits_for: str | None = None
 ) -> dict[str, Any]:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while True:
             found = await job(world, job_id)
             if found["status"] in statuses and waits_for in {None, found["waits_for"]}:

@@ -17,6 +17,7 @@ from sexton_http.outbound.slack import Slack
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.users import Role
 from tests.fakes.chat_platform import CHANNEL, TEAM, SlackServer, open_slack_server, signed
+from tests.patience import PATIENCE_S
 from tests.worlds.browser import text_of, visiting
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.trust import TRUST
@@ -102,7 +103,7 @@ class Scene:
 
     async def later(self, true: Callable[[], bool], step_ms: int = 10_000) -> None:
         """Until time has passed that made it true."""
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             while not true():
                 self.world.pass_ms(step_ms)
                 self.world.system.tell("chat", self.world.installation.workspace_id, Look())
@@ -261,7 +262,7 @@ async def test_a_gate_is_posted_with_buttons_and_closed_by_the_one_that_is_press
 
 
 async def _empties(scene: Scene) -> bool:
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while scene.world.memory.tables.chat_posts:
             await trio.lowlevel.checkpoint()
     return True

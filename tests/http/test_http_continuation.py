@@ -4,6 +4,7 @@ from typing import Any
 
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.event_stream import listening
 from tests.worlds.http import HttpWorld
 
@@ -37,7 +38,7 @@ async def test_another_event_resumes_a_processed_one_that_left_a_checkpoint(worl
         assert again.json()["duplicate"] is True
 
         following = await world.lease(token)
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while (frame := await stream.frame()).get("resumes_event_id") is None:
                 pass
     event, first = following["event"], lease["event"]

@@ -13,6 +13,7 @@ from sexton_runner.redact import Redactor
 from sexton_runner.tools.follow_up import ScheduleFollowUp
 from sexton_runner.wire import Lease
 from sexton_storage.records.users import Role
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
@@ -59,7 +60,7 @@ async def items(world: HttpWorld, zombie: dict[str, Any]) -> list[dict[str, Any]
 
 async def look(world: HttpWorld, zombie: dict[str, Any], pending: int = 0) -> list[str]:
     """Have the scheduler look until that many wait, and give what became of all."""
-    with trio.fail_after(15):
+    with trio.fail_after(PATIENCE_S):
         while True:
             world.system.tell("scheduler", "", Look())
             states = [item["status"] for item in await items(world, zombie)]

@@ -17,6 +17,7 @@ from sexton_http.app import create_app
 from sexton_http.wire.hang_ups import HangUps
 from sexton_http.wire.stop_signal import Stop, until_stopped
 from sexton_http.wire.tls import Tls
+from tests.patience import PATIENCE_S
 from tests.worlds.asgi_server import Reader, Stream, dial, serving, socket_of
 from tests.worlds.http import HttpWorld
 
@@ -54,7 +55,7 @@ class Line:
 
     async def polls(self, count: int) -> None:
         """Return when that many polls wait at this door."""
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while self.registry.get_sample_value("sexton_http_in_flight", {"wait": "long_polls"}) != count:
                 await trio.sleep(0.005)
 
@@ -126,7 +127,7 @@ async def test_each_hang_up_is_told_once_and_none_after_it_was_forgotten() -> No
         for name in ("leaves", "forgotten"):
             pairs[name][1].close()
         pairs["stays"][1].send(b"still here")
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while not told:
                 await trio.sleep(0.005)
         await trio.testing.wait_all_tasks_blocked()
@@ -134,7 +135,7 @@ async def test_each_hang_up_is_told_once_and_none_after_it_was_forgotten() -> No
         again, other = socket.socketpair()
         hang_ups.expect(again.fileno(), partial(told.append, "again"))
         other.close()
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while len(told) < 2:
                 await trio.sleep(0.005)
         nursery.cancel_scope.cancel()

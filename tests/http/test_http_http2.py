@@ -11,6 +11,7 @@ import trio
 
 from sexton_http.wire.server import open_doors
 from sexton_http.wire.tls import Tls
+from tests.patience import PATIENCE_S
 from tests.worlds.asgi_server import Stream, deaf, dial, dial_port, echo, serving
 
 
@@ -55,7 +56,7 @@ async def test_junk_in_place_of_a_handshake_ends_only_its_connection(certificate
             async with await dial_port(doors.port) as stream:
                 await stream.send_all(junk)
                 await stream.send_eof()
-                with trio.fail_after(10):
+                with trio.fail_after(PATIENCE_S):
                     while await closed(stream) is False:
                         pass
         async with httpx2.AsyncClient(verify=trusting(certificate), trust_env=False) as client:

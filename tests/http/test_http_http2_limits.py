@@ -15,6 +15,7 @@ from sexton_http.wire.http2_calm import IDLE_BURST, RESET_BURST
 from sexton_http.wire.http2_session import CONNECTION_WINDOW_BYTES, MAX_STREAMS
 from sexton_http.wire.timeouts import KEEP_ALIVE_S, READ_S, WRITE_S
 from sexton_http.wire.tls import Tls
+from tests.patience import PATIENCE_S
 from tests.worlds.asgi_server import Reader, answer, dial, echo, let_the_server_read, serving, socket_of
 from tests.worlds.http2_client import (
     CONTINUATION,
@@ -384,7 +385,7 @@ async def test_a_poll_is_withdrawn_when_its_client_leaves(leave: str) -> None:
             await socket_of(client.stream).aclose()
         else:
             await client.send(frame(RST_STREAM, 0, 1, TAKE_BACK))
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             await withdrawn.wait()
 
 

@@ -12,6 +12,7 @@ from sexton_http.wire.http2 import Http2Connection
 from sexton_http.wire.http2_tasks import until_it_waits
 from sexton_http.wire.tls import Tls
 from sexton_http.wire.transport import FRAME_BYTES, Ends
+from tests.patience import PATIENCE_S
 from tests.worlds.asgi_server import answer, dial_port, serving
 from tests.worlds.http2_client import PING, PREFACE, frame, headers, settings, speaking
 
@@ -127,7 +128,7 @@ async def test_an_app_whose_client_is_lost_while_it_answers_still_comes_to_its_e
         await trio.lowlevel.checkpoint()
         ended.append(True)
 
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         await Http2Connection(app, transport, date=DateHeader(), is_stopping=lambda: False).run()
 
     assert ended == [True]

@@ -13,6 +13,7 @@ from sexton_http.wire.live_certificate import LiveCertificate
 from sexton_http.wire.server import Doors
 from sexton_http.wire.tls import Tls
 from sexton_runner.trust import pinned
+from tests.patience import PATIENCE_S
 from tests.worlds.asgi_server import Reader, dial, echo, serving
 from tests.worlds.certificates import make_certificate
 
@@ -50,7 +51,7 @@ async def test_a_renewed_certificate_is_shown_to_new_connections_and_old_ones_go
         answers = [await old.answer()]
         new.key.replace(files.key)
         new.certificate.replace(files.certificate)
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while await shown(doors) != wanted:
                 await trio.sleep(0.01)
         await old.stream.send_all(POST)

@@ -13,6 +13,7 @@ from sexton_http.answers import Problem
 from sexton_http.identity.context import Claims
 from sexton_storage.records.users import Role
 from sexton_storage.signals import Signal, Topic
+from tests.patience import PATIENCE_S
 from tests.worlds.browser import Visitor, visiting
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import at
@@ -346,7 +347,7 @@ async def test_a_stream_ends_when_whoever_opened_it_is_removed() -> None:
                 chunks = answer.aiter_bytes()
                 assert b"retry" in await anext(chunks)
                 await world.call("PATCH", f"{MEMBERS}/{ann.id}", json={"status": "suspended"})
-                with trio.fail_after(5):
+                with trio.fail_after(PATIENCE_S):
                     async for _ in chunks:
                         pass
             await world.call("PATCH", f"{MEMBERS}/{ann.id}", json={"status": "active"})

@@ -21,6 +21,7 @@ from sexton_storage.records.users import Role
 from tests.http.test_http_files import CONTENT, UNKNOWN, code
 from tests.http.test_http_kept_workspaces import report
 from tests.http.test_http_message_files import begin, read, used
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world_on
 
 B = "a-boundary"
@@ -100,7 +101,7 @@ async def test_a_form_is_a_message_with_its_files_and_comes_once(postgres_storag
 
 async def until_kept(storage: PostgresStorage, count: int) -> None:
     """Wait until there are ``count`` contents; those that were given up are swept."""
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while (await storage.blobs.held())[0] != count:
             await storage.blobs.sweep(limit=100)
             await trio.sleep(0.01)

@@ -22,6 +22,7 @@ from sexton_http.routes.shared.actor_looks import Here
 from sexton_storage.background import in_background
 from sexton_storage.records.nodes import BEAT_MS, OPEN_MAX, SILENT_MS, NodeQuestion, NodeRecord
 from sexton_storage.signals import Signal, Topic
+from tests.patience import PATIENCE_S
 from tests.worlds.browser import visiting
 from tests.worlds.http import HttpWorld
 from tests.worlds.samples import START_MS
@@ -72,7 +73,7 @@ def codes(answers: list[httpx2.Response]) -> set[tuple[int, str]]:
 
 
 async def heard(world: HttpWorld) -> None:
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while OTHER.id not in {node.id for node in await world.storage.nodes.list()}:
             await trio.sleep(0.01)
 
@@ -147,7 +148,7 @@ async def test_the_first_page_shows_what_crashed_at_any_node_and_never_waits_for
         async with other_node(world) as system:
             await heard(world)
             system.tell("zombie", UUID(agent["zombie_id"]), Nonsense())
-            with trio.fail_after(20):
+            with trio.fail_after(PATIENCE_S):
                 while system.statistics().kind("zombie").crashes == 0:
                     await trio.sleep(0.01)
             crashed = await browser.get(home)

@@ -19,6 +19,7 @@ from sexton_runner.providers.retries import Patience
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.providers import PlatformKey, ProviderMode, TenantProvider
 from tests.fakes.model_servers import KEY, Call, Fail, ModelServer, Say, open_model
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world
 
 Protocol = Literal["anthropic", "openai"]
@@ -225,7 +226,7 @@ async def test_while_the_model_is_silent_the_stream_shows_that_it_lives() -> Non
         async with stream:
             await stream.send_all(head_of(world, body) + body)
             seen = b""
-            with trio.fail_after(20):
+            with trio.fail_after(PATIENCE_S):
                 while seen.count(b": keep\n\n") < 3 or b"event: text_delta" not in seen:
                     got = await stream.receive_some(4096)
                     assert got, seen

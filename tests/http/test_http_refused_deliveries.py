@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from sexton_storage.records.tenants import PlanTier
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import at, open_trigger, patch, skill
 
@@ -34,7 +35,7 @@ def rejected(world: HttpWorld, zombie: dict[str, Any]) -> list[tuple[str, str]]:
 
 async def shown(world: HttpWorld, zombie: dict[str, Any], count: int) -> list[tuple[str, str]]:
     """The first ``count`` and what came with them; they are written beside the answers."""
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while len(found := rejected(world, zombie)) < count:
             await trio.lowlevel.checkpoint()
     return found

@@ -22,13 +22,13 @@ from sexton_http.wire.server import BACKLOG, Doors, serve
 from sexton_http.wire.tls import Tls
 from sexton_http.wire.worker_board import Row, WorkerBoard, WorkerState
 from sexton_http.wire.worker_mail import make_inbox
+from tests.patience import PATIENCE_S
 from tests.worlds.asgi_server import answer
 from tests.worlds.certificates import make_certificate
 
 PREFIX = b"zrn_"
 WORKERS = 3
 RUNNERS = [f"zrn_{number}" for number in range(8)]
-PATIENCE_S = 30
 
 
 @dataclass

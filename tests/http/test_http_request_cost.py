@@ -20,6 +20,7 @@ from sexton_http.wire.hang_ups import HangUps
 from sexton_http.wire.http1 import Http1Connection
 from sexton_http.wire.http2 import Http2Connection
 from sexton_http.wire.transport import FRAME_BYTES, Ends
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 from tests.worlds.http2_client import (
     DATA,
@@ -144,7 +145,7 @@ async def cost_of(world: HttpWorld, request: bytes, *, http2: bool = False) -> f
     clock = trio.lowlevel.current_clock().current_time
     app = create_app(replace(world.ctx, registry=CollectorRegistry(), monotonic=clock))
     near, far = socket.socketpair()
-    with near, far, closing(HangUps()) as hang_ups, trio.fail_after(10):
+    with near, far, closing(HangUps()) as hang_ups, trio.fail_after(PATIENCE_S):
         client = Scripted(as_http2(request) if http2 else lambda _: request, near)
         date = DateHeader()
         if http2:

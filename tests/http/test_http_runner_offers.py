@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 
 NEEDS = {"cpu>=0.5", "memory>=2048MiB", "wall>=1800s", "image:web"}
@@ -52,7 +53,7 @@ async def test_an_event_waits_for_a_runner_that_gives_a_run_as_much_and_says_wha
 
         nursery.start_soon(work)
         await trio.sleep(0.05)
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             assert (await world.post("/v1/runners/me/heartbeats", larger, token)).status_code == 200
             while not leases:
                 await trio.sleep(0.01)

@@ -9,6 +9,7 @@ import trio
 
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.records.users import Role
+from tests.patience import PATIENCE_S
 from tests.worlds.bearer_tokens import TENANT_B, WORKSPACE_B, settle_tenant_b
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.samples import agent_files
@@ -50,7 +51,7 @@ async def queue(world: HttpWorld) -> dict[str, Any]:
 
 
 async def opened(world: HttpWorld, offers: int) -> None:
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while (await queue(world))["waiting_offers"] < offers:
             await trio.sleep(0.01)
 
@@ -88,7 +89,7 @@ async def test_a_runner_that_comes_to_anothers_event_leaves_it_and_the_queue_say
         await settle_tenant_b(world)
         mine = await enrol(world, tenant_id=str(world.installation.tenant_id))
         theirs = await work(world, WORKSPACE_B, TENANT_B)
-        with trio.fail_after(20):
+        with trio.fail_after(PATIENCE_S):
             while (await queue(world))["ready_agents"] == 0:
                 await trio.sleep(0.01)
         own = await work(world, world.installation.workspace_id)

@@ -7,6 +7,7 @@ import trio
 
 from sexton_actors.protocol.scheduler import Look
 from sexton_actors.refusal import Refusal
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import UNKNOWN, at, code, patch, skill
 from tests.worlds.samples import trigger_md
@@ -27,7 +28,7 @@ async def passed(world: HttpWorld, hours: int) -> dict[str, Any]:
     """The schedule after these hours, with what is due done."""
     world.pass_ms(hours * HOUR_MS)
     await world.system.ask("scheduler", "", Look())
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while (one := (await listed(world))[0])["next"] and one["next"][0] <= world.actors_world.now_ms():
             await trio.sleep(0.01)
             world.pass_ms(6_000)
@@ -65,7 +66,7 @@ async def test_a_schedule_tells_its_firings_and_what_was_missed_and_rests_and_ru
     assert resting["paused_by"].startswith("api:")
 
     world.pass_ms(HOUR_MS)
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while (still := (await world.get(path)).json())["missed"]["why"] != "schedule_paused":
             await world.system.ask("scheduler", "", Look())
             await trio.sleep(0.01)

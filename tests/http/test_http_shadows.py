@@ -8,6 +8,7 @@ import trio
 from sexton_actors.jobs import actor
 from sexton_storage.postgres import PostgresStorage
 from tests.http.test_http_bulk_jobs import over, until
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.http_agents import at, code, compiled, report, run, skill, source, steer, trigger
 
@@ -184,7 +185,7 @@ async def test_a_shadow_ends_with_its_budget_and_when_it_is_stopped(
         await until(world, stopped, {"running"}, "runs")
         await world.post(f"{world.ws}/jobs/{stopped}:stop")
         ended = await until(world, stopped, {"stopped"})
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while (await side_by_side(world, ended))["items"][0]["shadow"]["status"] != "cancelled":
                 await trio.sleep(0.02)
 

@@ -2,6 +2,7 @@
 
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.event_stream import listening, retry_ms
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import report, steer
@@ -99,7 +100,7 @@ async def test_more_streams_than_the_server_may_hold_are_turned_away() -> None:
             refused = await world.get(path)
             assert (refused.status_code, refused.json()["error_code"]) == (503, "UZ-API-002")
             assert int(refused.headers["retry-after"]) >= 1
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while (
                 await world.http.head(path, headers={"authorization": f"Bearer {world.api_key}"})
             ).is_error:
@@ -130,7 +131,9 @@ async def test_since_begins_with_the_end_of_an_event_that_has_just_ended(world: 
     await report(world, token, lease)
     for since in ("1m", "1970-01-01T00:00:01Z"):
         async with listening(world.base_url, f"{path}?since={since}", world.api_key) as stream:
-            with trio.fail_after(10):  # Nothing more happens: a stream that begins later waits for ever.
+            with trio.fail_after(
+                PATIENCE_S
+            ):  # Nothing more happens: a stream that begins later waits for ever.
                 frame = await stream.frame()
             assert (frame["kind"], frame["event_id"]) == ("event_complete", lease["event"]["event_id"])
     async with listening(world.base_url, f"{path}?since=1m", world.api_key, last_event_id="0") as stream:

@@ -24,6 +24,7 @@ from tests.http.test_http_continuation import NOTE, report_of
 from tests.http.test_http_model_chain import CHAIN, MODELS
 from tests.http.test_http_models_and_keys import KEYS
 from tests.http.test_http_transcripts import write
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world_on
 
 TRACE: Final = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -400,7 +401,7 @@ async def test_a_collector_that_is_away_or_misbehaves_costs_spans_and_nothing_el
         # While it is silent everybody else goes on, and a bounded number of ends wait.
         collector.misbehave = hang
         monkeypatch.setattr(trace_export, "SEND_S", 60)
-        with trio.fail_after(30):
+        with trio.fail_after(PATIENCE_S):
             exporter.ended(event_id, None, over=True)
             await collector.until(lambda got: got.requests > before + 2)
             for _ in range(MOST_WAITING + 5):

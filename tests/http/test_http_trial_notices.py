@@ -9,6 +9,7 @@ import trio
 from sexton_actors.protocol.chat import Work
 from tests.http.test_http_canaries import SECOND, begin, judge, on_both_sides, work
 from tests.http.test_http_chat import Scene, open_scene
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 from tests.worlds.http_agents import at, compiled, skill
 
@@ -38,7 +39,7 @@ async def tried(world: HttpWorld, guard: dict[str, Any], **reported: Any) -> dic
 
 async def all_told(scene: Scene) -> None:
     """Until nothing is left to be told."""
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         while scene.world.memory.tables.chat_notices:
             await trio.lowlevel.checkpoint()
 

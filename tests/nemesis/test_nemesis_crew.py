@@ -17,8 +17,8 @@ from tests.nemesis.clients.tap import Tap
 from tests.nemesis.clients.task import OPS_OF_A_LIFE, Role, Site, Task
 from tests.nemesis.crew import Client, Crew, open_crew
 from tests.nemesis.merge import CUT_SHORT, Tally, merge_histories
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 120
 LOOK_S = 0.02
 SITE = Site("tenant", "/v1/workspaces/w", "key", ("agent",))
 

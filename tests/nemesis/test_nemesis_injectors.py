@@ -15,11 +15,11 @@ from tests.nemesis.injectors import Injectors
 from tests.nemesis.schedule import Fault, Kind
 from tests.nemesis.wires.bundle import open_wires
 from tests.nemesis.world import SOCKET, NemesisNode, World
+from tests.patience import PATIENCE_S
 from tests.worlds.server_process import ServerProcess
 from tests.worlds.small_disk import SmallDisk, open_small_disk
 from tests.worlds.wrong_clock import LIBRARY, Clock
 
-PATIENCE_S = 60
 SHORT_S = 0.5
 LOOK_S = 0.02
 

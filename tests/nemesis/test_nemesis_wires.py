@@ -11,8 +11,8 @@ import trio
 
 from tests.fakes.tcp_link import LOOPBACK
 from tests.nemesis.wires.bundle import Wire, open_wires
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 60
 MANY_BYTES = 8 << 20
 SILENCE_S = 0.5
 

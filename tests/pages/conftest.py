@@ -10,6 +10,7 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 
 from tests.pages.screen import FAR, Screen
+from tests.patience import PATIENCE_S
 
 MISSING = (
     "The pages are tested in a real browser, and this machine has no {name}: "
@@ -43,6 +44,7 @@ def open_chromium(profile: Path) -> Iterator[Chrome]:
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = Chrome(options=options, service=Service(program("chromedriver")))
+    driver.set_script_timeout(PATIENCE_S)
     try:
         yield driver
     finally:
@@ -61,5 +63,8 @@ def screen(chromium: Chrome, tmp_path: Path) -> Iterator[Screen]:
     shown = Screen(chromium, tmp_path)
     shown.forget()
     yield shown
+    during = len(shown.complaints)
     shown.forget()
-    assert shown.complaints == []
+    # A live page that is still open asks on, and the test's server may be gone before the page is.
+    after = [one for one in shown.complaints[during:] if "net::ERR_CONNECTION_REFUSED" not in one]
+    assert shown.complaints[:during] + after == []

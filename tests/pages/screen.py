@@ -12,8 +12,9 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.command import Command
 from selenium.webdriver.support.ui import WebDriverWait
 
+from tests.patience import PATIENCE_S
+
 T = TypeVar("T")
-PATIENCE_S = 20.0
 FAR = "sexton.test"
 """A name that leads here, and that the browser takes for another machine's: no secure context over HTTP."""
 

@@ -17,6 +17,7 @@ from tests.http.test_http_models_and_keys import MODELS
 from tests.http.test_http_transcripts import entry, write
 from tests.pages.checks import check_console_page, sign_in
 from tests.pages.screen import Screen
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import UNKNOWN, activate, compiled, open_trigger, propose, report, skill, steer
 from tests.worlds.samples import trigger_md
@@ -190,7 +191,7 @@ async def test_a_platform_admin_sees_what_crashed_and_what_is_stuck_and_mends_it
     await sign_in(screen, world)
     here = f"{world.base_url}/console/{world.installation.workspace_id}"
 
-    with trio.fail_after(5):
+    with trio.fail_after(PATIENCE_S):
         await screen.open(f"{here}/now")
         while "Actor zombie crashed" not in (troubles := await screen.text("#troubles")):
             await screen.open(f"{here}/now")

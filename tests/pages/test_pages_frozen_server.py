@@ -9,6 +9,7 @@ import trio
 
 from tests.pages.screen import Screen
 from tests.pages.test_pages_terminal import sign_in
+from tests.patience import PATIENCE_S
 from tests.worlds.samples import agent_files
 from tests.worlds.server_process import ServerProcess, open_server
 
@@ -35,7 +36,7 @@ class Api:
 
 
 async def rows(screen: Screen, count: int) -> list[str]:
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while len(found := await screen.run(ROWS)) < count:
             await trio.sleep(0.05)
     return list(found)

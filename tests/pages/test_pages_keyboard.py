@@ -11,6 +11,7 @@ from tests.pages.checks import sign_in
 from tests.pages.screen import Screen
 from tests.pages.test_pages_console import open_gate
 from tests.pages.test_pages_keeping import tab_to, type_keys
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import activate, compiled, open_trigger, report, skill, steer
 
@@ -141,7 +142,7 @@ async def test_credit_is_given_and_an_agent_rolled_back_without_a_mouse(
     await screen.sees("Give credit")
     await tab_to(screen, "Dollars")
     await type_keys(screen, "2.50", Keys.TAB, "A gift.", Keys.ENTER)
-    with trio.fail_after(20):
+    with trio.fail_after(PATIENCE_S):
         while (after := (await world.get("/v1/tenants/me/billing")).json()["balance_nanos"]) == balance:
             await trio.sleep(0.05)
 

@@ -9,6 +9,7 @@ import trio
 from sexton_http.gateway.page_parts import PageParts
 from tests.pages.checks import sign_in
 from tests.pages.screen import Screen
+from tests.patience import PATIENCE_S
 from tests.thorough import amount
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http_agents import steer
@@ -101,6 +102,6 @@ async def test_a_page_that_is_left_open_takes_no_more_on_either_side(
 
     [parts] = [one for one in gc.get_objects() if isinstance(one, PageParts) and one.watchers]
     await screen.open("about:blank")
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while parts.watchers:
             await trio.sleep(0.05)

@@ -15,6 +15,7 @@ from tests.fakes.identity_provider import CLIENT_ID, CLIENT_SECRET, OidcServer, 
 from tests.fakes.login_terminal import Party
 from tests.pages.checks import check_page, sign_in
 from tests.pages.screen import FAR, Screen
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.trust import TRUST
 
@@ -156,7 +157,7 @@ async def test_a_page_follows_an_agent_with_the_cookie_alone(screen: Screen, wor
         const source = new EventSource(path);
         source.addEventListener("event_received", (frame) => { source.close(); done(frame.data); });
     """
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         assert '"event_received"' in await screen.run_async(script, path)
 
 

@@ -23,6 +23,7 @@ from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.supervisors.messages import Pipe
 from sexton_runner.tool_settings import ToolSettings
 from tests.fakes.model_servers import KEY, Fail, ModelServer, Say, open_model, words_of
+from tests.patience import PATIENCE_S
 from tests.recipes.stand_ins import StandIns, open_stand_ins
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.runner import PACE
@@ -30,7 +31,6 @@ from tests.worlds.runner import PACE
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PRELOADED = Path(__file__).resolve().parents[1] / "worlds" / "preloaded"
 WEBHOOK_SECRET = "the senders sign with this"
-PATIENCE_S = 60.0
 HOSTS = (
     "api.example.com",
     "api.github.com",

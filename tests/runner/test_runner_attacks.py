@@ -12,12 +12,12 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.runner.attacks import ATTACKS, CANARY
 from tests.runner.network_attacks import NETWORK_ATTACKS
 from tests.worlds.ordinary_user import as_ordinary_user, own_folder
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 240
 
 
 def carried_out(folder: Path, module: str = "attacks", *, ordinary: bool) -> dict[str, str]:

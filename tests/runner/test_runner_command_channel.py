@@ -16,6 +16,7 @@ from sexton_runner.command_channel import (
     open_channel,
 )
 from sexton_runner.command_protocol import Garbage, Progress
+from tests.patience import PATIENCE_S
 
 
 @asynccontextmanager
@@ -23,7 +24,7 @@ async def opened(folder: Path) -> AsyncIterator[tuple[Channel, int]]:
     with open_channel(folder) as channel:
         command = os.open(folder / "requests", os.O_WRONLY | os.O_NONBLOCK)
         try:
-            with trio.fail_after(30):
+            with trio.fail_after(PATIENCE_S):
                 yield channel, command
         finally:
             os.close(command)

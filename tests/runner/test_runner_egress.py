@@ -9,6 +9,7 @@ import trio.testing
 
 from sexton_runner.egress import tunnels
 from sexton_runner.egress.seen import Answer, Verdict
+from tests.patience import PATIENCE_S
 from tests.worlds.egress import (
     BOUND,
     PASSWORD,
@@ -172,7 +173,7 @@ async def test_the_end_of_the_run_ends_its_connections(tmp_path: Path) -> None:
         stream = await world.tls("open.example")
         await trio.testing.wait_all_tasks_blocked()
     async with stream:
-        with trio.fail_after(5):
+        with trio.fail_after(PATIENCE_S):
             rest = await stream.receive_some(1)
 
     assert rest == b""

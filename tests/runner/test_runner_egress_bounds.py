@@ -14,6 +14,7 @@ from sexton_runner.egress.meter import BURST_S, MAX_PACE_S, Meter
 from sexton_runner.egress.policy import Bounds
 from sexton_runner.egress.refusals import Refused
 from sexton_runner.egress.seen import Answer, Asked
+from tests.patience import PATIENCE_S
 from tests.worlds.egress import BOUND, EgressWorld, Reply, head, open_egress, read_reply, send
 
 CHUNK = 1 << 16
@@ -44,7 +45,7 @@ async def dripping(stream: trio.abc.Stream) -> None:
 
 async def told(world: EgressWorld, count: int = 1) -> list[tuple[str, str]]:
     """The verdicts and reasons, once there are that many."""
-    with trio.fail_after(10):
+    with trio.fail_after(PATIENCE_S):
         while len(world.seen) < count:
             await trio.testing.wait_all_tasks_blocked(0.001)
     return [(one.verdict.value, one.reason.value) for one in world.seen]
@@ -111,7 +112,7 @@ async def test_a_tunnel_on_which_nothing_moves_is_cut_without_a_word_in_it(tmp_p
         stream, reply = await world.tunnel(world.authority("plain.example"))
         async with stream:
             await send(stream, b"hello")
-            with trio.fail_after(10):
+            with trio.fail_after(PATIENCE_S):
                 rest = await stream.receive_some(CHUNK)
         ends = await told(world)
 

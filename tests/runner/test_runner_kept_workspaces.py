@@ -15,13 +15,13 @@ from sexton_runner.settings import RunnerSettings
 from sexton_runner.timing import Timing
 from sexton_storage.postgres import PostgresStorage
 from tests.fakes.model_servers import KEY, Call, Say, open_model
+from tests.patience import PATIENCE_S
 from tests.runner.test_runner_files import at_work
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.runner import LAUNCHER
 from tests.worlds.samples import NOBODY, agent_files, command_body
 
 SECRET = "workspace-canary-8d1c44"
-PATIENCE_S = 60.0
 OVER = {"processed", "agent_error"}
 COUNTS = """\
 read -r event; n=$(cat deep/n 2>/dev/null || echo 0); n=$((n + 1))

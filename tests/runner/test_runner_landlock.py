@@ -23,6 +23,7 @@ from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.seccomp import ALLOW, MACHINES, OF_A_SHARED_USER, OF_ITSELF_ONLY, Machine
 from sexton_runner.sandbox.tiers import Job
 from sexton_runner.sandbox.workspace import open_workspace
+from tests.patience import PATIENCE_S
 from tests.runner.attacks import CANARY, MARKER, survivors
 from tests.runner.landlock_attacks import LANDLOCK_ATTACKS, ungrouped_sandbox
 from tests.runner.test_runner_seccomp import verdict
@@ -30,7 +31,6 @@ from tests.worlds.ordinary_user import as_ordinary_user, own_folder
 from tests.worlds.sandbox import Cage
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 240
 EPERM, EAFNOSUPPORT = 1, 97
 needs_landlock = pytest.mark.skipif(kernel_abi() < LEAST_ABI, reason="the kernel's Landlock is too old")
 
@@ -89,7 +89,7 @@ async def test_nothing_outlives_its_keeper_whatever_sessions_it_made(tmp_path: P
             await trio.sleep(0.01)
         # As the kernel does it when memory runs out, or an operator by mistake.
         os.kill(workspace.keeper, signal.SIGKILL)
-        with trio.fail_after(10):
+        with trio.fail_after(PATIENCE_S):
             while survivors() is not None:
                 await trio.sleep(0.01)
 

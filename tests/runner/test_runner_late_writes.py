@@ -21,13 +21,13 @@ import trio
 from sexton_runner.settings import RunnerSettings
 from sexton_storage.postgres import PostgresStorage
 from sexton_storage.postgres.journal import committer
+from tests.patience import PATIENCE_S
 from tests.worlds.held_calls import HeldCalls
 from tests.worlds.http import HttpWorld, open_http_world_on
 from tests.worlds.runner import PATIENT, Process, process
 from tests.worlds.runner_death import TERM_MS, a_runner
 from tests.worlds.samples import NOBODY, agent_files, command_body
 
-PATIENCE_S = 60.0
 HOWS = ("killed", "frozen")
 MOMENTS = {
     "transcript": ("POST transcript", 2),

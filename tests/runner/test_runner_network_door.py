@@ -17,6 +17,7 @@ from sexton_runner.egress_settings import BOUNDS, EgressSettings, read_egress_se
 from sexton_runner.errors import BadSettings
 from sexton_runner.network import DOOR, Network
 from sexton_runner.sandbox.network_door import HELPER, furnish, open_door
+from tests.patience import PATIENCE_S
 
 ESTABLISHED = b"\x01"
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n"
@@ -52,7 +53,7 @@ async def handed(folder: Path, make: Callable[[], socket.socket] | None, times: 
     deep.mkdir()
     short.symlink_to(deep)
     async with open_door(Network(certificates=b"", serve=serve), deep):
-        with trio.fail_after(10), trio.socket.socket(socket.AF_UNIX) as door:
+        with trio.fail_after(PATIENCE_S), trio.socket.socket(socket.AF_UNIX) as door:
             await door.connect(str(short / DOOR))
             if make is None:
                 await door.send(b"p")

@@ -21,6 +21,7 @@ from sexton_runner.sandbox.limits import Limits
 from sexton_runner.sandbox.podman import Client, Podman, find_client, own_folder
 from sexton_runner.sandbox.probe import group_name
 from sexton_runner.sandbox.tiers import Job, Root
+from tests.patience import PATIENCE_S
 from tests.runner.attacks import ATTACKS, CANARY
 from tests.runner.network_attacks import NETWORK_ATTACKS
 from tests.runner.podman_attacks import MARKER, UNAVAILABLE
@@ -29,7 +30,6 @@ from tests.worlds.ordinary_user import ORDINARY, as_ordinary_user, own_folder as
 from tests.worlds.runner import eventually, gone, processes_with
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 240
 MODULE = "tests.runner.podman_attacks"
 
 

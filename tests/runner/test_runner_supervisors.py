@@ -35,6 +35,7 @@ from sexton_runner.supervisors.messages import (
 from sexton_runner.supervisors.process import supervise
 from sexton_runner.wire import Lease
 from tests.fakes.control_plane import TOKEN, Plane, make_lease, open_plane
+from tests.patience import PATIENCE_S
 from tests.worlds.runner import (
     LAUNCHER,
     LIMITS,
@@ -206,7 +207,7 @@ async def last_word(job: Job) -> Over:
     """Let a supervisor of this very process carry a job out."""
     ours, theirs = socket.socketpair()
     pipe = Pipe(trio.SocketStream(trio.socket.from_stdlib_socket(ours)))
-    with trio.fail_after(30):
+    with trio.fail_after(PATIENCE_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(supervise, theirs.detach())
             await pipe.send(job.pack())

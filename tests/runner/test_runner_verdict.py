@@ -1,5 +1,7 @@
 """How a run ended, from what was seen of it."""
 
+from dataclasses import replace
+
 import pytest
 
 from sexton_runner.output import Output
@@ -85,6 +87,13 @@ def test_a_sandbox_that_did_not_stand_says_so_with_its_code() -> None:
 
     assert ending.failure_reason == "startup_posture"
     assert ending.response_text.startswith("UZ-RUN-007: the sandbox could not be established: bwrap:")
+
+
+def test_a_sandbox_that_was_not_ready_in_time_says_how_long_it_had() -> None:
+    ending = judge(Observed(timed_out=True), *outputs(b"", b""), Redactor({}), replace(LIMITS, wall_s=1.5))
+
+    assert ending.failure_reason == "startup_posture"
+    assert "was not ready within 1.5 s, all that the run may take (resources.wall)" in ending.response_text
 
 
 def test_a_secret_spelt_with_json_escapes_is_still_hidden() -> None:

@@ -16,6 +16,7 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.metering import Compacted
 from sexton_storage.writes import EventEnd
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import HOUR_MS, StorageWorld
 
 DONE = EventEnd(EventStatus.PROCESSED)
@@ -174,7 +175,7 @@ async def test_whoever_is_killed_leaves_all_as_it_was(
         await portal.run(lambda: reader.execute("BEGIN; SELECT FROM metering_slices"))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(compact)
-            with trio.fail_after(60):
+            with trio.fail_after(PATIENCE_S):
                 while not await portal.run(lambda: killer.fetchval(END_COMPACTION)):
                     pass
             left = await portal.run(lambda: reader.fetchrow(COUNTS))

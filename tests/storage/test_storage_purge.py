@@ -16,6 +16,7 @@ from sexton_storage.records.events import EventStatus
 from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.writes import EventEnd, OpenGate
 from tests.conformance.test_conformance_improvement import proposal_of, version_of
+from tests.patience import PATIENCE_S
 from tests.worlds.storage import StorageWorld, new_id
 
 WITH_ZOMBIE = """
@@ -94,7 +95,7 @@ async def test_a_large_history_goes_in_portions_and_the_record_last(
     agent = await world.agent()
     for _ in range(8):
         await world.append(agent)
-    with trio.fail_after(60):
+    with trio.fail_after(PATIENCE_S):
         assert await postgres_storage.zombies.delete(agent.id)
 
     assert await postgres_storage.zombies.load(agent.id) is None

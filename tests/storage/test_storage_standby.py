@@ -15,12 +15,12 @@ from sexton_storage.errors import StorageUnavailable
 from sexton_storage.postgres import PostgresSettings, PostgresStorage, open_postgres_storage
 from sexton_storage.postgres.journal import committer
 from sexton_storage.writes import AppendEvent
+from tests.patience import PATIENCE_S
 from tests.thorough import THOROUGH, amount
 from tests.worlds.storage import StorageWorld, metered
 from tests.worlds.synchronous_pair import SynchronousPair, open_synchronous_pair
 
 PATIENT = PostgresSettings(patience_s=30, drain_s=1, heartbeat_s=600)
-PATIENCE_S = 60
 WRITERS = 4
 BEFORE = AFTER = amount(50, 2_000, variable="SEXTON_FAIL_OVER_WRITES")
 WAITING = """

@@ -26,6 +26,7 @@ from sexton_runner.settings import RunnerSettings, SandboxTier
 from sexton_runner.supervisors.launcher import Launcher
 from sexton_runner.timing import Timing
 from tests.fakes.control_plane import TOKEN, Plane
+from tests.patience import PATIENCE_S
 
 PACE = Timing(
     poll_wait_s=5.0,
@@ -37,7 +38,6 @@ PACE = Timing(
     flush_patience_s=2.0,
     let_go_s=2.0,
 )
-PATIENCE_S = 30.0
 # One for all the runners of this process, as a runner has one for all its runs: it takes a while to start.
 LAUNCHER = Launcher()
 atexit.register(LAUNCHER.close)

@@ -13,10 +13,10 @@ import trio
 
 from sexton_runner.main import run_runner
 from sexton_runner.settings import RunnerSettings
+from tests.patience import PATIENCE_S
 from tests.worlds.http import HttpWorld
 from tests.worlds.runner import LAUNCHER, PACE
 
-PATIENCE_S = 60.0
 TERM_MS = 31_000
 """A lease's term, and a second."""
 

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import trio
 
+from tests.patience import PATIENCE_S
 from tests.worlds.cluster_template import put_cluster
 from tests.worlds.warm_start import WarmProcess, can_be_warm
 
@@ -93,7 +94,7 @@ class ServerProcess:
         process = self._process
         assert process is not None
         process.send_signal(signal.SIGTERM)
-        with trio.fail_after(60):
+        with trio.fail_after(PATIENCE_S):
             while (status := process.poll()) is None:
                 await trio.sleep(0.05)
         return status

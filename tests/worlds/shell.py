@@ -14,10 +14,9 @@ from typing import Any
 
 import orjson
 
+from tests.patience import PATIENCE_S
 from tests.worlds.warm_start import WarmProcess, can_be_warm
 
-PATIENCE_S = 60.0
-"""Only a failing test waits this long."""
 COMMAND = [sys.executable, "-m", "sexton_cli.main"]
 Ended = subprocess.CompletedProcess[str]
 

@@ -19,9 +19,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.patience import PATIENCE_S
 from tests.worlds.warm_command import WarmCommand
 
-PATIENCE_S: Final = 120
 ENDS_WITHIN_S: Final = 60
 """For one that goes on to be ready, and to end."""
 LOOK_S: Final = 0.3

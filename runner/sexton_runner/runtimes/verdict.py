@@ -128,7 +128,7 @@ def judge(seen: Observed, out: Output, err: Output, redactor: Redactor, limits: 
     text = out.text()
     if reason is not None:
         seen.flood = seen.flood or bound_hit(reason, limits)
-        text = _explained(seen, reason, text, err.text())
+        text = _explained(seen, reason, text, err.text(), limits)
     return Ending(
         outcome=Outcome.PROCESSED if reason is None else Outcome.AGENT_ERROR,
         failure_reason=reason,
@@ -138,9 +138,11 @@ def judge(seen: Observed, out: Output, err: Output, redactor: Redactor, limits: 
     )
 
 
-def _explained(seen: Observed, reason: str, out: str, err: str) -> str:
+def _explained(seen: Observed, reason: str, out: str, err: str, limits: Limits) -> str:
     if reason == "startup_posture":
-        return f"UZ-RUN-007: the sandbox could not be established: {err.strip() or 'no reason was given'}"
+        late = f"it was not ready within {limits.wall_s:g} s, all that the run may take (resources.wall)"
+        why = err.strip() or (late if seen.timed_out else "no reason was given")
+        return f"UZ-RUN-007: the sandbox could not be established: {why}"
     status = "was stopped" if seen.exit_status is None else f"ended with status {seen.exit_status}"
     cause = f", since {seen.flood}" if seen.flood else ""
     parts = [out.rstrip("\n"), f"[the command {status}: {reason}{cause}]", err.rstrip("\n")]
