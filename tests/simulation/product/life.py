@@ -184,7 +184,7 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     world.machine("fate").start(misfortunes.run)
     people.start(person().decide_at_parking, heard.runs.parkings.at_people)
     if size.bulk_work:
-        _start_bulk_work(people, person, database, pace)
+        _start_bulk_work(people, person, database, pace, size)
     if short is not None:
         _start_treasurer(people, person(), database, installation)
     try:
@@ -210,11 +210,13 @@ async def _set_up(people: Machine, founder: Caller, size: Size, admin: str, *, i
     return tokens
 
 
-def _start_bulk_work(people: Machine, person: Callable[[], Caller], database: Database, pace: Pace) -> None:
+def _start_bulk_work(
+    people: Machine, person: Callable[[], Caller], database: Database, pace: Pace, size: Size
+) -> None:
     if pace.habits.jobs is not None:
         people.start(Operator(person(), database.now_ms, database.is_slow).run)
     if pace.habits.erasures is not None:
-        people.start(PrivacyOfficer(person(), database.is_slow).run)
+        people.start(PrivacyOfficer(person(), database.is_slow, size.trouble_s).run)
     if pace.habits.follow_ups is not None:
         people.start(FollowUpCanceller(person(), database.now_ms).run)
 

@@ -23,7 +23,8 @@ STOPPED_S: Final = (0.0, 4.0)
 REFUSED: Final = (409, 422)
 WITHOUT_CREDIT: Final = 402
 WAITS_FOR_SLOWNESS_S: Final = 60.0
-"""How long it is waited for a slow database, at most."""
+WAITS_OF_TROUBLE: Final = 0.25
+"""How long it is waited for a slow database, at most, in seconds and as a share of the trouble."""
 LOOK_S: Final = 1.0
 REPLAYS: Final = 4
 """How many events of the customer are to be replayed beside an erasure; many of them are not over."""
@@ -31,10 +32,11 @@ BESIDE_S: Final = (0.0, 8.0)
 
 
 class PrivacyOfficer:
-    """One program. ``is_slow``: whether the database is."""
+    """One program. ``is_slow``: whether the database is; ``trouble_s``: how long things go wrong."""
 
-    def __init__(self, caller: Caller, is_slow: Callable[[], bool]) -> None:
+    def __init__(self, caller: Caller, is_slow: Callable[[], bool], trouble_s: float) -> None:
         self._caller, self._is_slow = caller, is_slow
+        self._waits_s = min(WAITS_FOR_SLOWNESS_S, trouble_s * WAITS_OF_TROUBLE)
 
     async def run(self) -> None:
         """Begin one erasure after the other until all is calm; each takes as long as it takes."""
@@ -54,7 +56,7 @@ class PrivacyOfficer:
                     await self._begin(http, customer, f"erasure-{number}")
 
     async def _wait(self) -> None:
-        left_s = WAITS_FOR_SLOWNESS_S
+        left_s = self._waits_s
         while left_s > 0 and not self._is_slow() and not self._caller.promises.is_calm:
             await trio.sleep(LOOK_S)
             left_s -= LOOK_S
