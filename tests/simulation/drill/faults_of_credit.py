@@ -21,7 +21,21 @@ def _nothing(_: Any) -> Any:
     return lambda *_, **__: None
 
 
+def _without_its_id(credit: Any) -> Any:
+    async def changed(*args: Any, **kwargs: Any) -> Any:
+        return await credit(*args, **{**kwargs, "credit_id": None})
+
+    return changed
+
+
 FAULTS: Final = (
+    Fault(
+        "credit-again",
+        "a credit that is asked for again, since its server died before it answered, is added again",
+        "sexton_storage.memory.tenancy",
+        "MemoryTenants.credit",
+        _without_its_id,
+    ),
     Fault(
         "leased-on-credit",
         "a tenant with nothing left is given leases",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Final
 
 from tests.simulation.drill.planting import Fault
@@ -28,6 +29,12 @@ def _plan_only(_: Any) -> Any:
         await self._held.world.storage.crons.plan(entry, fired.next_at)
 
     return changed
+
+
+def _another_each_time(seed: Any) -> Any:
+    # As where ids are drawn when they are needed, and not from what is kept with the key.
+    numbers = itertools.count()
+    return lambda secret, at_ms: seed(b"%d %b" % (next(numbers), secret), at_ms)
 
 
 def _crossed(send: Any) -> Any:
@@ -66,6 +73,13 @@ def _any_tenant(_: Any) -> Any:
 
 
 FAULTS: Final = (
+    Fault(
+        "ids-anew",
+        "a request that is carried out again, since its server died before it answered, makes other ids",
+        "sexton_http.gateway.idempotency",
+        "Seed",
+        _another_each_time,
+    ),
     Fault(
         "firing-twice",
         "a schedule that two servers see due wakes its agent twice",

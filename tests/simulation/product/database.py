@@ -18,6 +18,7 @@ from sexton_storage.memory.journal import MemoryJournal
 from sexton_storage.memory.signals import MemorySignals
 from sexton_storage.memory.tables import Tables
 from sexton_storage.signals import Signal
+from tests.simulation.product.strikes import CALLS, Strikes
 from tests.simulation.world.processes import PROCESS, Machine, Process, State
 from tests.simulation.world.run import World
 
@@ -45,6 +46,7 @@ class Database:
         self.ears: dict[Process, Inbox] = {}
         self.written = 0
         """Writes of all journals so far; while it stays, few rows can have changed."""
+        self.strikes = Strikes()
         self.stops: dict[Process, Stop] = {}
         """How each server is told to end in good order."""
         self.systems: dict[Process, ActorSystem] = {}
@@ -97,17 +99,23 @@ class Link(Faults):
 class Delayed:
     """A store whose answers take their time, so that they are old when they come."""
 
-    def __init__(self, store: object, link: Link) -> None:
+    def __init__(self, store: object, link: Link, strikes: Strikes) -> None:
         self._store = store
         self._link = link
+        self._strikes = strikes
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
         if not inspect.iscoroutinefunction(found):
             return found
 
+        call = f"{type(self._store).__name__}.{name}"
+        writes = call in CALLS
+
         async def ask(*args: Any, **kwargs: Any) -> Any:
             answer = await found(*args, **kwargs)
+            if writes:
+                self._strikes.written(call)
             if not await self._link.come_back():
                 raise StorageUnavailable("the session was lost before its answer came")
             return answer
@@ -135,6 +143,8 @@ class DelayedJournal(MemoryJournal):
                 self._queue.clear()
                 self._database.written += len(batch)
                 answers = [self._answer(place, write) for place, (write, _) in enumerate(batch)]
+                for write, _ in batch:
+                    self._database.strikes.written(type(write).__name__)
                 if self._tell is not None:
                     for (write, _), answer in zip(batch, answers, strict=True):
                         self._tell(write, answer)
@@ -196,7 +206,7 @@ class NodeStorage(MemoryStorage):
         self.link = link
         for name, store in list(vars(self).items()):
             if isinstance(store, MemoryStore):
-                setattr(self, name, Delayed(store, link))
+                setattr(self, name, Delayed(store, link, database.strikes))
         tale = database.world.tale
         tell = None if tale is None else partial(tale.written, machine.name)
         self.journal = DelayedJournal(database, link, tell)

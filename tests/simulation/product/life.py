@@ -65,7 +65,8 @@ class Size:
     begins_s: float | None = None
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
-    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups, and credit is short.
+    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups, credit is short, and
+    servers are hit between a commit and its answer.
 
     Lives that were kept before had none of these.
     """
@@ -180,7 +181,7 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
         people.start(Guests(person(), database.now_ms, user_token).run)
     if record.times is not None:
         record.times.plan(promises.agents, pace.agents, database.now_ms(), _end_ms(world, size))
-    misfortunes = Misfortunes(world, database, nodes, runners, pace)
+    misfortunes = Misfortunes(world, database, nodes, runners, pace, strikes=size.bulk_work)
     world.machine("fate").start(misfortunes.run)
     people.start(person().decide_at_parking, heard.runs.parkings.at_people)
     if size.bulk_work:

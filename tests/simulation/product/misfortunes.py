@@ -13,11 +13,14 @@ import trio
 
 from tests.simulation.product.database import TRIP_S, Database
 from tests.simulation.product.pace import DENSE, Pace
+from tests.simulation.product.strikes import Strike
 from tests.simulation.world.processes import Machine, Process, State
 from tests.simulation.world.run import World
 
 PATIENCE_S: Final = 120.0
 """What does not end in good order is killed after this."""
+STRIKES_WITHIN_S: Final = 60.0
+STRIKES_THAT_FREEZE: Final = 0.3
 
 
 @dataclass
@@ -56,9 +59,13 @@ class Misfortunes:
         nodes: list[Program],
         runners: list[Program],
         pace: Pace = DENSE,
+        *,
+        strikes: bool = False,
     ) -> None:
         self._lengths = pace.lengths
         self._kinds = [KINDS_BY_NAME[name] for name in pace.kinds]
+        if strikes:
+            self._kinds += [Misfortunes._strike] * pace.strikes
         self._world = world
         self._database = database
         self._nodes = nodes
@@ -112,6 +119,22 @@ class Misfortunes:
         program.machine.power_off()
         await trio.sleep(rng.uniform(*self._lengths.powerless))
         program.revive()
+
+    async def _strike(self, rng: Random) -> None:
+        """Kill or freeze a server between a commit and its answer."""
+        freezes = rng.random() < STRIKES_THAT_FREEZE
+        strike = Strike(rng, Process.freeze if freezes else Process.crash)
+        hit = await self._database.strikes.wait(strike, STRIKES_WITHIN_S)
+        if hit is None:
+            return
+        if freezes:
+            await trio.sleep(rng.choice([rng.uniform(*span) for span in self._lengths.frozen]))
+            hit.thaw()
+            return
+        await trio.sleep(rng.uniform(*self._lengths.dead))
+        for program in self._nodes:
+            if program.process is hit:
+                program.revive()
 
     async def _freeze(self, rng: Random) -> None:
         program = self._any(rng)
@@ -197,5 +220,6 @@ KINDS: Final[Sequence[Callable[[Misfortunes, Random], Awaitable[None]]]] = (
     Misfortunes._slow_network,
     Misfortunes._drain,
     Misfortunes._deploy,
+    Misfortunes._strike,
 )
 KINDS_BY_NAME: Final = {kind.__name__.removeprefix("_"): kind for kind in KINDS}

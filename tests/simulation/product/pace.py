@@ -72,6 +72,8 @@ class Pace:
     name: str
     kinds: tuple[str, ...]
     """What goes wrong."""
+    strikes: int = 0
+    """How much likelier than one of the kinds it is that a server is hit between a commit and its answer."""
     lengths: Lengths = Lengths()
     habits: Habits = Habits()
     agents: tuple[SlowAgent, ...] = ()
@@ -115,12 +117,13 @@ KINDS: Final = (
 DENSE: Final = Pace(
     "dense",
     KINDS,
+    strikes=2,
     habits=Habits(jobs=(10, 90), erasures=(20, 60), credit=(5, 30), follow_ups=(3, 9)),
 )
 SLOW: Final = Pace(
     "slow",
     (*KINDS, "deploy"),
-    Lengths(
+    lengths=Lengths(
         apart=(600, 5_000),
         dead=(10, 900),
         powerless=(60, 3_600),
@@ -135,7 +138,7 @@ SLOW: Final = Pace(
         between_starts=(5, 60),
         skew_s=2 * 86_400,
     ),
-    Habits(
+    habits=Habits(
         delivery_s=3_600,
         at_gates=(1_200, 10_800),
         away_from_gates=(14_400, 36_000),
@@ -145,7 +148,7 @@ SLOW: Final = Pace(
         follow_again=(1_800, 18_000),
         guests=(600, 3_000),
     ),
-    AGENTS,
+    agents=AGENTS,
     look_s=60.0,
     programs_every=10,
     late_s=120.0,
