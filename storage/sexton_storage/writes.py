@@ -215,12 +215,8 @@ class EventEnd(msgspec.Struct, frozen=True, gc=False):
     response_text: str | None = None
     evidence: Mapping[str, Any] | None = None
     checkpoint: Mapping[str, Any] | None = None
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
     wall_ms: int = 0
-    """Tokens and wall time are added to the event's own."""
-    cache_write_tokens: int = 0
+    """Added to the event's own."""
     retry_at: int | None = None
     """Until when an event waits that goes back."""
     failed_checks: int = 0
@@ -233,12 +229,12 @@ class EndLease(msgspec.Struct, Write[Ended | Lost], frozen=True, gc=False):
     Holds only while id and ``version`` match and the status is live. With ``require_unexpired`` the row's
     ``expires_at`` must be later than the database's clock (reports, releases, parks); with
     ``require_expired`` it must not (a reclaim that comes late must not end a lease that was renewed on
-    another node). A report and a reclaim can therefore never both succeed. ``charged_nanos`` of a finished
-    event becomes the sum of its metering rows. A waiting event whose gate was resolved meanwhile goes
-    straight to what the gate's outcome says: approved to received, denied, timed out or auto_killed to
-    received as well (the run learns the outcome from the gate). An event that finishes is scored, and the
-    agent's streak moves: one more when processed, none after a failure, as it was when cancelled. A processed
-    one has heard the rejections that its lease was handed.
+    another node). A report and a reclaim can therefore never both succeed. ``charged_nanos`` and the tokens
+    of the event become the sums of its metering rows, those of this end included. A waiting event whose gate
+    was resolved meanwhile goes straight to what the gate's outcome says: approved to received, denied, timed
+    out or auto_killed to received as well (the run learns the outcome from the gate). An event that finishes
+    is scored, and the agent's streak moves: one more when processed, none after a failure, as it was when
+    cancelled. A processed one has heard the rejections that its lease was handed.
     """
 
     lease_id: UUID

@@ -154,6 +154,25 @@ async def test_a_released_event_goes_to_the_next_runner_at_once_without_an_attem
     world.everything_adds_up()
 
 
+async def test_what_lost_leases_were_billed_for_counts_among_the_tokens_of_their_event(
+    world: ActorsWorld, autojump_clock: MockClock
+) -> None:
+    zombie_id, runner_id = await world.install(), await world.enrol()
+    event_id = await world.deliver(zombie_id)
+    await world.renewed(await world.grant(runner_id), (1000, 200, 30))
+    given_back = await world.grant(runner_id, 35)
+    assert world.event(event_id).input_tokens == 1000
+
+    await world.renewed(given_back, (100, 20, 3))
+    assert await world.release(given_back) == Released()
+
+    await world.report(await world.grant(runner_id), tokens=(50, 5, 1))
+    event = world.event(event_id)
+    assert (event.input_tokens, event.cached_input_tokens, event.output_tokens) == (1150, 225, 34)
+
+    world.everything_adds_up()
+
+
 async def test_the_fifth_dead_runner_is_the_events_last(
     world: ActorsWorld, autojump_clock: MockClock
 ) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 import trio
+from msgspec.structs import replace
 
-from sexton_storage.records.events import EventStatus
+from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.gates import GateStatus
 from sexton_storage.records.leases import LeaseStatus
 from sexton_storage.refusals import Lost
@@ -29,9 +30,6 @@ async def test_a_report_settles_and_finishes_the_event(world: StorageWorld) -> N
         response_text="done \u00e9\x00",
         evidence={"pr": [1, {"a": None}]},
         checkpoint={"step": 3},
-        input_tokens=50,
-        cached_input_tokens=5,
-        output_tokens=20,
         wall_ms=9_000,
     )
     write = world.end_of(lease, end, nanos=40, report_digest=b"d" * 32, require_unexpired=True)
@@ -50,13 +48,8 @@ async def test_a_report_settles_and_finishes_the_event(world: StorageWorld) -> N
         {"pr": [1, {"a": None}]},
         {"step": 3},
     )
-    assert (event.input_tokens, event.cached_input_tokens, event.output_tokens, event.wall_ms) == (
-        50,
-        5,
-        20,
-        9_000,
-    )
-    assert event.charged_nanos == 140
+    assert (event.input_tokens, event.cached_input_tokens, event.output_tokens) == (20, 4, 10)
+    assert (event.wall_ms, event.charged_nanos) == (9_000, 140)
     assert await world.storage.events.load(event.id) == event
 
     kept = await world.storage.leases.load(lease.id)
@@ -121,22 +114,53 @@ async def test_an_event_that_goes_back_is_there_for_the_next_claim(world: Storag
     assert second.lease.slice_seq == 0
 
 
-async def test_fields_that_are_not_given_stay_and_tokens_add_up_over_leases(world: StorageWorld) -> None:
+async def test_fields_that_are_not_given_stay_and_times_add_up_over_leases(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.append(agent)
     first = await world.claim(agent)
-    back = EventEnd(
-        EventStatus.RECEIVED, failure_label="runner_lost", checkpoint={"a": 1}, input_tokens=3, wall_ms=10
-    )
+    back = EventEnd(EventStatus.RECEIVED, failure_label="runner_lost", checkpoint={"a": 1}, wall_ms=10)
     await world.end(first.lease, back, nanos=7)
     second = await world.claim(agent)
-    ended = await world.end(second.lease, EventEnd(EventStatus.PROCESSED, input_tokens=4, wall_ms=5), nanos=8)
+    ended = await world.end(second.lease, EventEnd(EventStatus.PROCESSED, wall_ms=5), nanos=8)
     event = ended.event
     assert (event.failure_label, event.checkpoint) == ("runner_lost", {"a": 1})
-    assert (event.input_tokens, event.wall_ms, event.charged_nanos) == (7, 15, 15)
+    assert (event.wall_ms, event.charged_nanos) == (15, 15)
 
     rows = await world.storage.metering.list(world.tenant_id, event.id)
     assert [(r.attempt, r.slice_seq, r.charged_nanos) for r in rows] == [(1, 1, 7), (2, 1, 8)]
+
+
+@pytest.mark.parametrize("status", [LeaseStatus.RECLAIMED, LeaseStatus.RELEASED, LeaseStatus.PARKED])
+async def test_an_event_has_the_tokens_that_all_its_leases_were_billed_for(
+    world: StorageWorld, status: LeaseStatus
+) -> None:
+    agent = await world.agent()
+    event = await world.append(agent)
+    first, _ = await world.renew((await world.claim(agent)).lease, 7)
+    first, _ = await world.renew(first, 7)
+    lost = await world.end(first, EventEnd(EventStatus.RECEIVED), status=status)
+    assert tokens_of(lost.event) == (20, 4, 0, 10)
+
+    second, _ = await world.renew((await world.claim(agent)).lease, 7)
+    [listed] = await world.storage.events.list(world.workspace_id, limit=9)
+    for running in (await world.storage.events.load(event.id), listed):
+        assert running is not None
+        assert (tokens_of(running), running.charged_nanos) == ((30, 6, 0, 15), 21)
+
+    write = world.end_of(second, EventEnd(EventStatus.PROCESSED), nanos=7)
+    part = replace(world.slice_of(second, 7), d_cache_write_tokens=3)
+    ended = await world.storage.journal.write(replace(write, slice=part))
+    assert isinstance(ended, Ended)
+    assert (tokens_of(ended.event), ended.event.charged_nanos) == ((40, 8, 3, 20), 28)
+    assert await world.storage.events.load(event.id) == ended.event
+
+    charges = await world.storage.charges.list(world.tenant_id, limit=9)
+    assert sum(charge.token_count_input for charge in charges) == 40 + 8 + 3
+    assert sum(charge.token_count_output for charge in charges) == 20
+
+
+def tokens_of(event: Event) -> tuple[int, int, int, int]:
+    return event.input_tokens, event.cached_input_tokens, event.cache_write_tokens, event.output_tokens
 
 
 async def test_more_events_waiting_are_told(world: StorageWorld) -> None:
@@ -250,7 +274,6 @@ async def _parked(world: StorageWorld, *, resolve_first: bool = False) -> tuple[
         EventStatus.WAITING_APPROVAL,
         give_attempt_back=True,
         checkpoint={"turn": 4},
-        input_tokens=3,
         wall_ms=2_000,
     )
     ended = await world.end(claimed.lease, park, status=LeaseStatus.PARKED, parked_gate_id=gate.id)
@@ -269,14 +292,14 @@ async def test_a_parked_run_waits_at_its_gate_and_goes_on_when_it_is_resolved(wo
     assert freed is not None
     assert (freed.status, freed.checkpoint) == (EventStatus.RECEIVED, {"turn": 4})
     assert freed.parked_at == ended.event.parked_at
-    assert (freed.input_tokens, freed.wall_ms) == (3, 2_000)
+    assert freed.wall_ms == 2_000
 
     agent = await world.storage.zombies.load(freed.zombie_id)
     assert agent is not None
 
     again = await world.claim(agent)
-    done = await world.end(again.lease, EventEnd(EventStatus.PROCESSED, input_tokens=4, wall_ms=500))
-    assert (done.event.input_tokens, done.event.wall_ms) == (7, 2_500)
+    done = await world.end(again.lease, EventEnd(EventStatus.PROCESSED, wall_ms=500))
+    assert done.event.wall_ms == 2_500
 
 
 async def test_a_run_whose_gate_was_resolved_meanwhile_goes_straight_back(world: StorageWorld) -> None:

@@ -25,8 +25,7 @@ async def test_the_shares_of_models_go_with_the_lease_and_end_as_its_charge(worl
     assert (await storage.leases.load(lease.id)) == wanted
 
     last = (renewed[0], replace(renewed[1], output_tokens=4))
-    end = EventEnd(EventStatus.PROCESSED, cache_write_tokens=8)
-    ending = world.end_of(wanted, end, nanos=5)
+    ending = world.end_of(wanted, EventEnd(EventStatus.PROCESSED), nanos=5)
     assert ending.slice is not None
 
     ending = replace(ending, slice=replace(ending.slice, shares=last, d_cache_write_tokens=2))

@@ -34,7 +34,7 @@ def _another_label(record: Record) -> None:
 
 def _fewer_tokens(record: Record) -> None:
     event = _reported(record, EventStatus.PROCESSED)
-    record.tables.events[event.id] = replace(event, output_tokens=-event.output_tokens - 1)
+    record.tables.events[event.id] = replace(event, output_tokens=event.output_tokens - 1)
 
 
 def _another_streak(record: Record) -> None:

@@ -267,8 +267,6 @@ def _end(world: World, lease: Lease, status: LeaseStatus, becomes: EventStatus, 
         response_text=dice.one(None, text_of(lease.event_id, "done \x00")),
         evidence=dice.one(None, document_of(lease.event_id, {"log": [1, "x"]})),
         checkpoint=dice.one(None, {"at": 2}),
-        input_tokens=dice.upto(5),
-        output_tokens=dice.upto(5),
         wall_ms=dice.upto(5),
         failed_checks=dice.upto(2),
     )

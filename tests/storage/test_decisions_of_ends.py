@@ -66,7 +66,7 @@ GATE = Gate(
     requested_at=1,
     timeout_at=2,
 )
-EARLIER = MeteringPeriod(EVENT, 1, 1, 0, 0, 0, 0, 0, 0, 1_000, 1)
+EARLIER = MeteringPeriod(EVENT, 1, 1, 1, 2, 3, 0, 0, 0, 1_000, 1, 4)
 REJECTED = Proposal(
     *(OTHER, AGENT, PLACE, TENANT_ID, ProposalStatus.REJECTED, "t", "r", "d", CONFIG, "run", 1)
 )
@@ -91,11 +91,7 @@ TOLD = EventEnd(
     response_text="done",
     evidence={"a": 1},
     checkpoint={"b": 2},
-    input_tokens=10,
-    cached_input_tokens=20,
-    output_tokens=30,
     wall_ms=40,
-    cache_write_tokens=50,
     failed_checks=1,
 )
 REPORT = EndLease(LEASE, 4, LeaseStatus.REPORTED, NOW, PART, TOLD, (FRAME,), report_digest=b"digest")
@@ -125,7 +121,7 @@ def test_a_report_settles_its_lease_its_event_and_its_agent() -> None:
         cached_input_tokens=22,
         output_tokens=33,
         wall_ms=44,
-        cache_write_tokens=55,
+        cache_write_tokens=74,
         charged_nanos=1_110,
         updated_at=NOW,
         completed_at=NOW,
@@ -157,7 +153,15 @@ def test_what_costs_nothing_and_goes_back_changes_little() -> None:
     )
     decided = ends.end(replace(ROWS, periods=[]), write)
     event = replace(
-        RUNNING, status=EventStatus.RECEIVED, attempts=1, retry_at=NOW + 9, updated_at=NOW, charged_nanos=0
+        RUNNING,
+        status=EventStatus.RECEIVED,
+        attempts=1,
+        retry_at=NOW + 9,
+        updated_at=NOW,
+        input_tokens=0,
+        cached_input_tokens=0,
+        output_tokens=0,
+        cache_write_tokens=0,
     )
 
     assert decided.answer == Ended(0, 1_000, event, None, 7)
@@ -220,11 +224,11 @@ def test_what_was_heard_before_or_was_not_rejected_is_not_heard_again() -> None:
 )
 def test_an_event_parks_at_its_gate_while_that_is_open(changes: dict[str, Any], waits: bool) -> None:
     write = replace(REPORT, event=replace(TOLD, status=EventStatus.WAITING_APPROVAL, give_attempt_back=True))
-    row = ends.after(ROWS.event, write, replace(GATE, **changes), 12)
+    row = ends.after(ROWS.event, write, replace(GATE, **changes), [PERIOD, EARLIER])
 
     assert row.event.status is (EventStatus.WAITING_APPROVAL if waits else EventStatus.RECEIVED)
     assert row.waits_at == (OTHER if waits else None)
-    assert (row.event.parked_at, row.event.attempts, row.event.charged_nanos) == (NOW, 1, 12)
+    assert (row.event.parked_at, row.event.attempts, row.event.charged_nanos) == (NOW, 1, 1_110)
 
 
 def test_an_end_that_says_nothing_leaves_what_was_said_before() -> None:
@@ -239,13 +243,13 @@ def test_an_end_that_says_nothing_leaves_what_was_said_before() -> None:
         parked_at=3,
     )
     write = replace(REPORT, event=EventEnd(EventStatus.CANCELLED, give_attempt_back=True))
-    row = ends.after(EventRow(said, OTHER, 2), write, None, 0)
+    row = ends.after(EventRow(said, OTHER, 2), write, None, [EARLIER])
     loud = replace(write, event=EventEnd(EventStatus.CANCELLED, failure_label="x", error_code="y"))
-    other = ends.after(EventRow(said), loud, None, 0)
+    other = ends.after(EventRow(said), loud, None, [])
 
-    assert row == EventRow(
-        replace(said, status=EventStatus.CANCELLED, updated_at=NOW, completed_at=NOW), None, 2
-    )
+    ended = {"status": EventStatus.CANCELLED, "updated_at": NOW, "completed_at": NOW}
+
+    assert row == EventRow(replace(said, **ended, charged_nanos=1_000, cache_write_tokens=4), None, 2)
     assert (other.event.failure_label, other.event.error_code) == ("x", "y")
 
 

@@ -27,7 +27,7 @@ from sexton_actors.world import World
 from sexton_engine import ActorSystem, SupervisorSpec, open_system
 from sexton_storage.memory import Faults, MemoryStorage, open_memory_storage
 from sexton_storage.memory.journal import MemoryJournal
-from sexton_storage.records.events import Event
+from sexton_storage.records.events import Event, EventStatus
 from sexton_storage.records.frames import Frame
 from sexton_storage.records.gates import Gate
 from sexton_storage.records.metering import MeteringPeriod
@@ -261,9 +261,23 @@ class ActorsWorld:
             assert ends[event.id] == ended, f"an event ends once, and the stream says so: {event}"
             charged = event.charged_nanos if ended else sum(row.charged_nanos for row in self.rows(event.id))
             assert charged == sum(row.charged_nanos for row in self.rows(event.id)), event
+            self._tokens_add_up(event)
         charged = sum(row.charged_nanos for rows in tables.metering.values() for row in rows.values())
         credited = sum(amount for _, amount, _, _ in tables.credits)
         assert charged == STARTER_NANOS + credited - self.balance(), "the sum of the rows is the money gone"
+
+    def _tokens_add_up(self, event: Event) -> None:
+        """An event that nobody runs has the tokens of all its leases, as they were billed."""
+        if event.status is EventStatus.RUNNING:
+            return
+        told = (event.input_tokens, event.cached_input_tokens, event.cache_write_tokens, event.output_tokens)
+        rows = self.rows(event.id)
+        assert told == (
+            sum(row.d_input_tokens for row in rows),
+            sum(row.d_cached_tokens for row in rows),
+            sum(row.d_cache_write_tokens for row in rows),
+            sum(row.d_output_tokens for row in rows),
+        ), event
 
 
 class Later(Generic[T]):

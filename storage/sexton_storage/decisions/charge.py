@@ -1,4 +1,4 @@
-"""What a slice costs its tenant, and what a lease was billed in all."""
+"""What a slice costs its tenant, and what a lease and its event were billed in all."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from sexton_storage.decisions.rows import DaySpend, Spent
 from sexton_storage.periods import day_of
 from sexton_storage.records.charges import STAGE_CHARGE, Charge
+from sexton_storage.records.events import Event
 from sexton_storage.records.leases import Lease
 from sexton_storage.records.metering import MeteringPeriod, Slice
 from sexton_storage.records.tenants import Tenant
@@ -78,4 +79,16 @@ def bill(lease: Lease, periods: Sequence[MeteringPeriod], now: int) -> Charge | 
         wall_ms=sum(period.run_ms for period in own),
         recorded_at=now,
         models=lease.shares,
+    )
+
+
+def with_sums(event: Event, periods: Sequence[MeteringPeriod]) -> Event:
+    """Add up what the event was billed and for how many tokens, so that the two are of the same leases."""
+    return replace(
+        event,
+        charged_nanos=sum(period.charged_nanos for period in periods),
+        input_tokens=sum(period.d_input_tokens for period in periods),
+        cached_input_tokens=sum(period.d_cached_tokens for period in periods),
+        output_tokens=sum(period.d_output_tokens for period in periods),
+        cache_write_tokens=sum(period.d_cache_write_tokens for period in periods),
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from sexton_storage.decisions.charge import Charged, bill, charge
+from sexton_storage.decisions.charge import Charged, bill, charge, with_sums
 from sexton_storage.decisions.park import park
 from sexton_storage.decisions.rows import Decided, EventRow, Head, Row, Spent
 from sexton_storage.documents import copied, storable
@@ -68,7 +68,7 @@ def end(rows: EndRows, write: EndLease) -> Decided[Ended]:
     """
     lease, paid = rows.lease, _paid(rows, write)
     periods = rows.periods if paid is None else (*rows.periods, paid.period)
-    row = after(rows.event, write, rows.parked_gate, sum(period.charged_nanos for period in periods))
+    row = after(rows.event, write, rows.parked_gate, periods)
     ended = _ended(lease, write)
     changed: list[Row] = [ended, row, _freed(rows.head, lease, row.event.status)]
     if paid is not None:
@@ -117,17 +117,16 @@ def _ended(lease: Lease, write: EndLease) -> Lease:
     )
 
 
-def after(row: EventRow, write: EndLease, gate: Gate | None, charged_nanos: int) -> EventRow:
-    """Give the event as its lease leaves it; ``charged_nanos`` is the sum of its metering rows."""
+def after(row: EventRow, write: EndLease, gate: Gate | None, periods: Sequence[MeteringPeriod]) -> EventRow:
+    """Give the event as its lease leaves it; ``periods`` are all of its metering rows, this end's too."""
     event, ending = row.event, write.event
     parks = ending.status is EventStatus.WAITING_APPROVAL
     status, waits_at = park(event.id, gate) if parks else (ending.status, None)
     moved = replace(
-        _reported(event, ending),
+        with_sums(_reported(event, ending), periods),
         status=status,
         attempts=max(0, event.attempts - ending.give_attempt_back),
         parked_at=write.now if parks else event.parked_at,
-        charged_nanos=charged_nanos,
         updated_at=write.now,
         completed_at=write.now if status in FINISHED_EVENT else None,
     )
@@ -143,11 +142,7 @@ def _reported(event: Event, ending: EventEnd) -> Event:
         response_text=event.response_text if ending.response_text is None else storable(ending.response_text),
         evidence=event.evidence if ending.evidence is None else copied(ending.evidence),
         checkpoint=event.checkpoint if ending.checkpoint is None else copied(ending.checkpoint),
-        input_tokens=event.input_tokens + ending.input_tokens,
-        cached_input_tokens=event.cached_input_tokens + ending.cached_input_tokens,
-        output_tokens=event.output_tokens + ending.output_tokens,
         wall_ms=event.wall_ms + ending.wall_ms,
-        cache_write_tokens=event.cache_write_tokens + ending.cache_write_tokens,
         retry_at=ending.retry_at,
     )
 

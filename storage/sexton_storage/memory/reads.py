@@ -7,6 +7,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from sexton_storage.decisions.append import seen
+from sexton_storage.decisions.charge import with_sums
 from sexton_storage.documents import json_or_none
 from sexton_storage.event_filter.predicate import Subject, picks
 from sexton_storage.globs import matches
@@ -35,17 +36,17 @@ class MemoryEvents(MemoryStore):
     async def load(self, event_id: UUID) -> Event | None:
         await self._round_trip()
         event = self._tables.events.get(event_id)
-        return None if event is None else self._charged(event)
+        return None if event is None else self._so_far(event)
 
     async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
         await self._round_trip()
         found = [self._tables.events[i] for i in event_ids if i in self._tables.events]
         return [replace(e, checkpoint=None, response_text=None, evidence=None) for e in found]
 
-    def _charged(self, event: Event) -> Event:
+    def _so_far(self, event: Event) -> Event:
         if event.status is not EventStatus.RUNNING:
             return event
-        return replace(event, charged_nanos=self._tables.metered(event.id))
+        return with_sums(event, tuple(self._tables.metering.get(event.id, {}).values()))
 
     async def list(
         self,
@@ -73,7 +74,7 @@ class MemoryEvents(MemoryStore):
         ]
         found.sort(key=self._place, reverse=True)
         kept = self._tables.zombies
-        return [_listed(self._charged(e), kept[e.zombie_id].name, whole_bytes) for e in found[:limit]]
+        return [_listed(self._so_far(e), kept[e.zombie_id].name, whole_bytes) for e in found[:limit]]
 
     async def search(
         self,

@@ -124,8 +124,8 @@ def _head_kept(_: Any) -> Any:
 
 
 def _reported_again(after: Any) -> Any:
-    def changed(row: Any, write: Any, gate: Any, charged_nanos: int) -> Any:
-        moved = after(row, write, gate, charged_nanos)
+    def changed(row: Any, write: Any, gate: Any, periods: Any) -> Any:
+        moved = after(row, write, gate, periods)
         if moved.event.status is not EventStatus.PROCESSED:
             return moved
         event = replace(moved.event, status=EventStatus.RECEIVED, completed_at=None)

@@ -1,6 +1,6 @@
 """What must hold of the ends of runs: an event keeps what its run said, and an agent's streak counts on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -36,9 +36,14 @@ def kept_as_reported(record: Record) -> Iterator[str]:
         for name, value in said.items():
             if kept[name] != value:
                 yield f"event {event.id} has {name} {kept[name]!r}, and its run has reported {value!r}"
-        for name, count, (least, most) in _counted(record, body, event):
-            if not least <= count <= most:
-                yield f"event {event.id} has {count} {name}, and its runs have reported {least} to {most}"
+        others = _others(record, lease)
+        for name in _COUNTS:
+            count, used = getattr(event, name), body[name] + sum(getattr(one, name) for one in others)
+            if count != used:
+                yield f"event {event.id} has {count} {name}, and its runs have used {used}"
+        least, most = _ran_ms(body, others)
+        if not least <= event.wall_ms <= most:
+            yield f"event {event.id} ran {event.wall_ms} ms, and its runs have told of {least} to {most}"
 
 
 def _kept(event: Event) -> dict[str, Any]:
@@ -57,21 +62,21 @@ def _said(body: Mapping[str, Any], event: Event) -> dict[str, Any]:
     return {**said, **texts, "retry_at": None}
 
 
-def _counted(
-    record: Record, body: Mapping[str, Any], event: Event
-) -> Iterator[tuple[str, int, tuple[int, int]]]:
-    """Tokens and time of an event: what it has, and between which two counts that should be.
+def _others(record: Record, lease: Lease) -> list[Lease]:
+    """The event's leases before this one, however they ended: what they were billed for counts."""
+    leases = record.tables.leases.values()
+    return [one for one in leases if one.event_id == lease.event_id and one.id != lease.id]
+
+
+def _ran_ms(body: Mapping[str, Any], others: Sequence[Lease]) -> tuple[int, int]:
+    """Between which two times an event ran.
 
     A run that parked is counted too. One that was released is, if it has said what it had used.
     """
-    others = [lease for lease in record.tables.leases.values() if lease.event_id == event.id]
-    parked = [lease for lease in others if lease.status is LeaseStatus.PARKED]
-    released = [lease for lease in others if lease.status is LeaseStatus.RELEASED]
-    for name in _COUNTS:
-        least = body[name] + sum(getattr(lease, name) for lease in parked)
-        yield name, getattr(event, name), (least, least + sum(getattr(lease, name) for lease in released))
-    least = body["telemetry"]["wall_ms"] + sum(map(_held_ms, parked))
-    yield "wall_ms", event.wall_ms, (least, least + sum(map(_held_ms, released)))
+    parked = (_held_ms(lease) for lease in others if lease.status is LeaseStatus.PARKED)
+    released = (_held_ms(lease) for lease in others if lease.status is LeaseStatus.RELEASED)
+    least = body["telemetry"]["wall_ms"] + sum(parked)
+    return least, least + sum(released)
 
 
 def _held_ms(lease: Lease) -> int:

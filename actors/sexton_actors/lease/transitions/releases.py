@@ -26,10 +26,6 @@ def release(state: LeaseState, message: Release, now: int) -> EndLease | Refusal
         end = msgspec.structs.replace(
             ended.event,
             checkpoint=message.checkpoint,
-            input_tokens=max(lease.input_tokens, usage.input_tokens),
-            cached_input_tokens=max(lease.cached_input_tokens, usage.cached_input_tokens),
-            cache_write_tokens=max(lease.cache_write_tokens, usage.cache_write_tokens),
-            output_tokens=max(lease.output_tokens, usage.output_tokens),
             wall_ms=max(0, now - lease.granted_at),
         )
         ended = msgspec.structs.replace(ended, event=end)
@@ -61,10 +57,6 @@ def park(state: LeaseState, message: Park, gate: Gate | None, now: int) -> EndLe
             status=EventStatus.WAITING_APPROVAL,
             give_attempt_back=True,
             checkpoint=message.checkpoint,
-            input_tokens=lease.input_tokens,
-            cached_input_tokens=lease.cached_input_tokens,
-            output_tokens=lease.output_tokens,
-            cache_write_tokens=lease.cache_write_tokens,
             wall_ms=max(0, now - lease.granted_at),
         )
         ended = end_lease(lease, LeaseStatus.PARKED, end, now)

@@ -117,10 +117,6 @@ def _as_reported(lease: Lease, message: Report) -> EventEnd:
         response_text=message.response_text,
         evidence=message.evidence,
         checkpoint=message.checkpoint,
-        input_tokens=max(lease.input_tokens, message.input_tokens),
-        cached_input_tokens=max(lease.cached_input_tokens, message.cached_input_tokens),
-        output_tokens=max(lease.output_tokens, message.output_tokens),
-        cache_write_tokens=max(lease.cache_write_tokens, message.cache_write_tokens),
         wall_ms=message.wall_ms,
         failed_checks=1 if label in CHECK_FAILURES else 0,
     )

@@ -50,8 +50,14 @@ def _finished(ending: _Ending) -> bool:
     return ending.write.event.status in FINISHED_EVENT
 
 
-_ADDED = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens", "wall_ms")
-"""Counts of the run that are added to the event's."""
+_METERED = {
+    "charged_nanos": "charged_nanos",
+    "input_tokens": "d_input_tokens",
+    "cached_input_tokens": "d_cached_tokens",
+    "cache_write_tokens": "d_cache_write_tokens",
+    "output_tokens": "d_output_tokens",
+}
+"""Columns of an event, each with the column of its metering rows of which it is the sum."""
 _ENDS = Columns(
     _Ending,
     "write.lease_id",
@@ -64,7 +70,7 @@ _ENDS = Columns(
     _response_text,
     _evidence,
     _checkpoint,
-    *(f"write.event.{name}" for name in _ADDED),
+    "write.event.wall_ms",
     "write.event.retry_at",
     _gate_id,
     _finished,
@@ -127,10 +133,11 @@ UPDATE events e
        response_text = coalesce(f.response_text, e.response_text),
        evidence = coalesce(f.evidence::json, e.evidence),
        checkpoint = coalesce(f.checkpoint::json, e.checkpoint),
-       {", ".join(f"{name} = e.{name} + f.write_event_{name}" for name in _ADDED)},
+       wall_ms = e.wall_ms + f.write_event_wall_ms,
        retry_at = f.write_event_retry_at,
-       charged_nanos =
-           (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m WHERE m.event_id = e.id),
+       ({", ".join(_METERED)}) =
+           (SELECT {", ".join(f"coalesce(sum(m.{name}), 0)::bigint" for name in _METERED.values())}
+              FROM metering m WHERE m.event_id = e.id),
        updated_at = f.write_now,
        completed_at = CASE WHEN f.finished THEN f.write_now END
   FROM f

@@ -37,11 +37,24 @@ from sexton_storage.records.events import (
 )
 from sexton_storage.terms import DEDUP_WINDOW_MS
 
-_SO_FAR = (
+_CHARGED_SO_FAR = (
     "CASE WHEN e.status = 'running' THEN (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m"
     " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
 )
-_COLUMNS = ", ".join(_SO_FAR if name == "charged_nanos" else f"e.{name}" for name in EVENTS.names)
+# What its ended leases were billed for stands in the event, and what the live one was in that lease.
+_TOKENS_SO_FAR = (
+    "CASE WHEN e.status = 'running' THEN e.{name} + coalesce((SELECT l.{name}"
+    " FROM live_leases n JOIN leases l ON l.id = n.lease_id"
+    " WHERE n.workspace_id = e.workspace_id AND n.zombie_id = e.zombie_id AND n.event_id = e.id), 0)"
+    " ELSE e.{name} END"
+)
+_TOKENS = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens")
+_SO_FAR = {
+    "charged_nanos": _CHARGED_SO_FAR,
+    **{name: _TOKENS_SO_FAR.format(name=name) for name in _TOKENS},
+}
+"""Columns of an event that grow while it runs."""
+_COLUMNS = ", ".join(_SO_FAR.get(name, f"e.{name}") for name in EVENTS.names)
 _LEFT_OUT = {"checkpoint", "response_text", "evidence"}
 _REQUESTS = ", ".join("NULL" if name in _LEFT_OUT else f"e.{name}" for name in EVENTS.names)
 _REQUEST_BYTES = "octet_length(e.request_json)"
@@ -49,7 +62,7 @@ _RESPONSE_BYTES = "octet_length(e.response_text)"
 _EVIDENCE_BYTES = "octet_length(e.evidence::text)"
 # The length of a text stands beside it, so that one that is long is not unpacked to be left out.
 _LISTED = {
-    "charged_nanos": _SO_FAR,
+    **_SO_FAR,
     "checkpoint": "NULL",
     "request_json": f"CASE WHEN {_REQUEST_BYTES} > {{whole}} THEN 'null' ELSE e.request_json END",
     "response_text": f"CASE WHEN {_RESPONSE_BYTES} <= {{whole}} THEN e.response_text END",
