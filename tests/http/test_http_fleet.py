@@ -1,10 +1,17 @@
 """What platform admins see of the fleet, and what every caller is told of itself."""
 
+import re
 from typing import Any
 from uuid import UUID
 
-from sexton_storage.records.users import Role
+from msgspec.structs import replace
+
+from sexton_storage.records.tenants import PlanTier, Tenant
+from sexton_storage.records.users import Role, User
+from sexton_storage.records.workspaces import Workspace
+from tests.worlds.browser import visiting
 from tests.worlds.http import HttpWorld
+from tests.worlds.samples import agent_files
 
 UNKNOWN = "019363b0-0000-7000-8000-00000000ffff"
 
@@ -110,6 +117,33 @@ async def test_live_leases_are_listed_with_what_is_left_of_them(world: HttpWorld
     assert item["runner_id"] == await runner_id_of(world, token)
     assert item["slack_ms"] == lease["lease_expires_at"] - listed["now"] <= 18_000
     assert not item["cancelling"]
+
+
+async def test_the_page_names_the_agent_of_each_lease_and_links_to_those_of_the_own_tenant(
+    world: HttpWorld,
+) -> None:
+    own, token, _ = await world.working()
+    now, new_id = world.actors_world.now_ms(), world.actors_world.new_id
+    tenant = Tenant(new_id(), "other", PlanTier.FREE, 10**9, None, now, now)
+    workspace = Workspace(new_id(), tenant.id, "theirs", paused=False, created_at=now)
+    user = User(new_id(), tenant.id, "other", Role.ADMIN, platform_admin=False, created_at=now)
+    await world.storage.tenants.create(tenant, workspace, user)
+    theirs = f"/v1/workspaces/{workspace.id}/zombies"
+    admin = world.user_token(Role.ADMIN, tenant_id=tenant.id)
+    made = (await world.post(theirs, agent_files("visitor"), admin)).json()
+    await world.post(f"{theirs}/{made['zombie_id']}/messages", {"message": "hello"}, admin)
+    lease = await world.lease(token)
+    zombies = world.memory.tables.zombies
+    other = zombies[UUID(made["zombie_id"])]
+    zombies[other.id] = replace(other, name="<b>x</b>")
+    async with visiting(world) as visitor:
+        await visitor.sign_in()
+        shown = (await visitor.get(f"/console/{world.installation.workspace_id}/fleet")).text
+    page = f"/console/{world.installation.workspace_id}/agents/{own['zombie_id']}"
+    cells = re.findall(r'<td class="name">(.*?)</td>', shown)
+
+    assert lease["event"]["zombie_id"] == made["zombie_id"]
+    assert sorted(cells) == ["&lt;b&gt;x&lt;/b&gt;", f'<a href="{page}">doctor</a>']
 
 
 # --- who am I -----------------------------------------------------------------------------------------------

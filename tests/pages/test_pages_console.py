@@ -30,6 +30,9 @@ PLACES = (
 )
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m" + "x" * 2000
 
+LONG_NAME = "w" * 64
+"""The longest that an agent may have, and with nowhere to break it."""
+
 BARS = ".timeline .lane title"
 
 
@@ -184,7 +187,9 @@ async def test_an_operator_sees_what_waits_and_fails_and_approves_it(
 async def test_a_platform_admin_sees_what_crashed_and_what_is_stuck_and_mends_it(
     screen: Screen, world: HttpWorld
 ) -> None:
-    await world.enrol()
+    runner = await world.enrol()
+    await steer(world, await world.install(LONG_NAME))
+    await world.lease(runner)
     agent = await world.install("picky", tags="gpu")
     await steer(world, agent)
     world.system.tell("zombie", UUID(agent["zombie_id"]), Nonsense(HOSTILE))
@@ -210,6 +215,7 @@ async def test_a_platform_admin_sees_what_crashed_and_what_is_stuck_and_mends_it
     await screen.open(f"{here}/fleet")
     ages = await screen.text("#ages")
     assert "gpu" in ages
+    assert LONG_NAME in await screen.text("#leases")
 
     await check_console_page(screen, "fleet")
     await screen.press("Cordon")

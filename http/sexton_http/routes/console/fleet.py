@@ -109,6 +109,8 @@ async def _page(
         runners=runners.answer.items,
         total=runners.answer.total,
         leases=leases.answer.items,
+        # Agents of other tenants have no page that this person may see.
+        mine={workspace.id for workspace in frame.workspaces},
         queue=queue,
         by_age=[(depth, share_of_age(depth.oldest_age_ms)) for depth in oldest_first(queue.by_tags)],
         command=command,
