@@ -29,6 +29,12 @@ gates:
 """
 
 
+USED: dict[str, Any] = {
+    "input_tokens": 1,
+    "cached_input_tokens": 20,
+    "cache_write_tokens": 300,
+    "output_tokens": 4_000,
+}
 LEFT: dict[str, Any] = {
     "memory": [{"key": "k", "content": "c", "category": "core"}],
     "proposals": [{"title": "t", "rationale": "r", "source_markdown": skill(body="Worse.\n")}],
@@ -125,7 +131,7 @@ async def test_a_shadow_takes_no_effect_and_is_shown_beside_what_it_repeats(
         lease = await world.lease(token)
         answers = await attack(world, token, lease, zombie["zombie_id"])
         gates = [await asked(world, token, lease, action) for action in ACTIONS]
-        await report(world, token, lease, response_text="another", **LEFT)
+        await report(world, token, lease, response_text="another", **USED, **LEFT)
         failed = await world.lease(token)
         await report(world, token, failed, outcome="agent_error", failure_reason="agent_run")
         done = await over(world, made)
@@ -155,6 +161,7 @@ async def test_a_shadow_takes_no_effect_and_is_shown_beside_what_it_repeats(
     assert done["detail"] == "It has repeated 2 events, as many as were asked for."
     assert (one["original"]["response_text"], one["shadow"]["response_text"]) == ("answer 0", "another")
     assert (one["original"]["agent_version"], one["shadow"]["agent_version"]) == (1, 2)
+    assert one["shadow"]["tokens"] == sum(USED.values())
     assert one["would_have_asked"] == [
         "message steer:admin",
         *(f"shell {action}" for action in ACTIONS),

@@ -251,10 +251,7 @@ def view_event(event: Event, name: str, sizes: Sizes, *, truncated: bool = False
         request_json=msgspec.Raw(event.request_json.encode()),
         response_text=event.response_text,
         evidence=event.evidence,
-        tokens=event.input_tokens
-        + event.cached_input_tokens
-        + event.cache_write_tokens
-        + event.output_tokens,
+        tokens=event.tokens,
         wall_ms=event.wall_ms,
         charged_nanos=event.charged_nanos,
         attempts=event.attempts,

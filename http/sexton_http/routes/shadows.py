@@ -165,6 +165,6 @@ def _side(event: Event, tools: Mapping[str, int]) -> ShadowSide:
         response_text=None if text is None else text[:ANSWER_CHARS],
         charged_nanos=event.charged_nanos,
         wall_ms=event.wall_ms,
-        tokens=event.input_tokens + event.cached_input_tokens + event.output_tokens,
+        tokens=event.tokens,
         tools=dict(tools),
     )

@@ -80,6 +80,11 @@ class Event(msgspec.Struct, frozen=True, gc=False):
         """The version that it asks for, and why; None: whichever is active."""
         return None if self.asked_version is None else Asked(self.asked_version, self.trial_id)
 
+    @property
+    def tokens(self) -> int:
+        """All kinds together."""
+        return self.input_tokens + self.cached_input_tokens + self.cache_write_tokens + self.output_tokens
+
 
 WHOLE_BYTES: Final = 4096
 """What a list shows of an event whole: a request, an answer or evidence up to this length."""
