@@ -16,6 +16,7 @@ from sexton_http.wire.http2_closing import Closing
 from sexton_http.wire.http2_exchange import AHEAD_BYTES, Http2Exchange
 from sexton_http.wire.http2_frames import FrameBorders
 from sexton_http.wire.http2_heads import read_head
+from sexton_http.wire.http2_resets import Resets
 from sexton_http.wire.http2_session import MAX_STREAMS, PREFACE, open_session
 from sexton_http.wire.http2_tasks import Workers, Writer, until_it_waits
 from sexton_http.wire.malformed import malformed
@@ -66,6 +67,7 @@ class Http2Connection:
         self._now = trio.lowlevel.current_clock().current_time
         self._requests = 0
         self._borders = FrameBorders(len(PREFACE))
+        self._resets = Resets(self.session, self._borders)
         self._since = self._now()
         """When the connection was opened, or the last stream ended."""
         self._calm = Calm(self._since)
@@ -118,8 +120,11 @@ class Http2Connection:
         elif any(now >= exchange.patience.due for exchange in late) and self.session.remote_window_size <= 0:
             self._closing.leave(ErrorCode.ENHANCE_YOUR_CALM)
         else:
+            # A frame that stands still has no end, and an unread answer is to give its room back now.
+            stands_still = self._part_since is not None and now >= self._part_since + timeouts.READ_S
             for exchange in late:
-                self._reset(exchange, ErrorCode.CANCEL)
+                at_once = stands_still or now >= exchange.patience.due
+                self.reset(exchange, ErrorCode.CANCEL, at_once=at_once)
             self._pump()
 
     def close_if_idle(self) -> None:
@@ -138,7 +143,9 @@ class Http2Connection:
                 data, self._unread = self._unread or await self._transport.receive(), b""
                 if not data:
                     break
-                if not self._closing.over:
+                if self._resets.waiting is not None and not self._closing.over:
+                    data = self._take_up_to_reset(data)
+                if data and not self._closing.over:
                     self._take(data)
                 if self._closing.over:
                     # Our end is sent. What the client has on the way is taken for a moment: see `due`.
@@ -170,6 +177,17 @@ class Http2Connection:
         if not self._is_answering:
             self._scope.cancel()
 
+    def _take_up_to_reset(self, data: bytes) -> bytes:
+        """A stream is reset at the end of the frame under way. Returns what comes after that."""
+        at = self._borders.left
+        if len(data) < at:
+            return data
+        self._take(data[:at])
+        if not self._closing.over:
+            self._resets.carry_out()
+            self._pump()
+        return data[at:]
+
     def _take(self, data: bytes) -> None:
         """Understand what came; whatever is wrong with it ends the connection in order."""
         now = self._now()
@@ -182,7 +200,8 @@ class Http2Connection:
         except (ngh2.NGH2Error, ValueError):
             self._closing.fail(ErrorCode.PROTOCOL_ERROR)
             return
-        if self._borders.feed(data):
+        resets = self._resets
+        if self._borders.feed(data, resets.arrived if resets.allowed else None):
             self._part_since = None
         elif self._part_since is None or self._borders.passed:
             self._part_since = now
@@ -191,7 +210,7 @@ class Http2Connection:
             # Nothing is under way, and the session takes nothing more: what came before has come to nothing.
             self._closing.leave(ErrorCode.NO_ERROR)
             return
-        beside = len(data)
+        beside = len(data) - (resets.spared() if resets.allowed else 0)
         for event in events:
             if self._closing.over:
                 return
@@ -212,17 +231,18 @@ class Http2Connection:
     def _ask(self, event: RequestReceived, now: float) -> None:
         stream_id = event.stream_id
         if self._closing.leaving:
-            self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
+            self._resets.reset(stream_id, ErrorCode.REFUSED_STREAM, awaits_body=not event.end_stream)
             return
         self._closing.last_stream = stream_id
         head = read_head(event.headers)
         self._calm.asked(head.size)
         if head.method == "CONNECT":
-            self.session.reset_stream(stream_id, ErrorCode.PROTOCOL_ERROR)
+            # No body may be on its way: it is to wait for an answer (RFC 9110, 9.3.6).
+            self._resets.reset(stream_id, ErrorCode.PROTOCOL_ERROR, awaits_body=False)
             return
         # A stream that the client has taken back counts until its handler is done with it.
         if len(self._open) >= MAX_STREAMS:
-            self.session.reset_stream(stream_id, ErrorCode.REFUSED_STREAM)
+            self._resets.reset(stream_id, ErrorCode.REFUSED_STREAM, awaits_body=not event.end_stream)
             self._count_reset(now)
             return
         exchange = Http2Exchange(self, stream_id, head, begun=now, complete=event.end_stream)
@@ -281,7 +301,7 @@ class Http2Connection:
         if exchange.gone:
             self._forget(exchange)
         elif not exchange.ended:
-            self._reset(exchange, ErrorCode.INTERNAL_ERROR)
+            self.reset(exchange, ErrorCode.INTERNAL_ERROR)
             self._writer.wake()
         elif not exchange.complete:
             self._stop_sender(exchange)
@@ -289,7 +309,7 @@ class Http2Connection:
     def _stop_sender(self, exchange: Http2Exchange) -> None:
         """The answer is whole, the request is not: what is missing is not wanted (RFC 9113, 8.1)."""
         if exchange.handled and exchange.id not in self._waiting:
-            self._reset(exchange, ErrorCode.NO_ERROR)
+            self.reset(exchange, ErrorCode.NO_ERROR)
             self._writer.wake()
 
     def _forget(self, exchange: Http2Exchange) -> None:
@@ -298,9 +318,11 @@ class Http2Connection:
             self._since = self._now()
             self._closing.leave_if_done()
 
-    def _reset(self, exchange: Http2Exchange, code: ErrorCode) -> None:
+    def reset(self, exchange: Http2Exchange, code: ErrorCode, *, at_once: bool = False) -> None:
+        """End its stream; unless ``at_once``, a frame of its body that is under way may come to its end."""
         if not (exchange.gone or self._closing.over):
-            self.session.reset_stream(exchange.id, code)
+            exchange.stopped = True
+            self._resets.reset(exchange.id, code, awaits_body=not exchange.complete, at_once=at_once)
 
     def consumed(self, exchange: Http2Exchange, size: int) -> None:
         """The app has taken that much of the body: the client may send as much again."""

@@ -54,6 +54,7 @@ class Line(Protocol):
     def date(self) -> Sequence[Header]: ...
     def wrote(self, exchange: "Http2Exchange") -> None: ...
     def consumed(self, exchange: "Http2Exchange", size: int) -> None: ...
+    def reset(self, exchange: "Http2Exchange", code: ngh2.ErrorCode) -> None: ...
 
 
 class Http2Exchange:
@@ -81,6 +82,7 @@ class Http2Exchange:
         "id",
         "patience",
         "started",
+        "stopped",
         "turn",
     )
 
@@ -94,6 +96,8 @@ class Http2Exchange:
         """All of the body has come."""
         self.gone = False
         """The stream is over, whoever ended it; nothing can be sent on it."""
+        self.stopped = False
+        """It is reset, as soon as a frame of its body that is under way has come."""
         self.handled = False
         """The app has come to its end."""
         self.started = False
@@ -181,7 +185,8 @@ class Http2Exchange:
 
     def due(self, *, torn: bool) -> float:
         """Until when this stream may wait for its client. A write that is ``torn`` has a bound of its own."""
-        read_due = math.inf if self.complete or self.gone else self.begun + timeouts.READ_S
+        awaits = not (self.complete or self.gone or self.stopped)
+        read_due = self.begun + timeouts.READ_S if awaits else math.inf
         return read_due if torn else min(read_due, self.patience.due)
 
     # --- what the client sends ------------------------------------------------------------------------------
@@ -370,7 +375,7 @@ class Http2Exchange:
         session.send_data(self.id, body, end_stream=self.ended and not broken)
         self.handed_on += len(body)
         if broken:
-            session.reset_stream(self.id, ngh2.ErrorCode.INTERNAL_ERROR)  # It promised more than it gave.
+            self._line.reset(self, ngh2.ErrorCode.INTERNAL_ERROR)  # It promised more than it gave.
         self._line.wrote(self)
 
     # --- waiting --------------------------------------------------------------------------------------------
