@@ -6,9 +6,17 @@ from trio.testing import MockClock
 
 from sexton_http.wire.timeouts import WRITE_S
 from sexton_http.wire.tls import Tls
-from tests.http.test_http_http2_limits import INITIAL_WINDOW, get, sized
-from tests.worlds.asgi_server import answer, dial, let_the_server_read, serving
-from tests.worlds.http2_client import DATA, GOAWAY, RST_STREAM, Http2Client, speaking, window
+from tests.worlds.asgi_server import answer, dial, let_the_server_read, serving, sized
+from tests.worlds.http2_client import (
+    DATA,
+    GOAWAY,
+    INITIAL_WINDOW,
+    RST_STREAM,
+    Http2Client,
+    get,
+    speaking,
+    window,
+)
 
 PART: Final = 16 * 1024
 LARGE: Final = 20 * PART

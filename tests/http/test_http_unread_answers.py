@@ -10,17 +10,18 @@ from sexton_http.gateway.services import Services
 from sexton_http.wire.open_connections import OpenConnections
 from sexton_http.wire.timeouts import WATCH_S
 from sexton_http.wire.unread_answers import OWN_BYTES
-from tests.http.test_http_http2_limits import INITIAL_WINDOW, get, sized
-from tests.worlds.asgi_server import dial_port, let_the_server_read, serving
+from tests.worlds.asgi_server import dial_port, let_the_server_read, serving, sized
 from tests.worlds.http import HttpWorld, open_http_world
 from tests.worlds.http2_client import (
     ACK,
     HEADERS,
+    INITIAL_WINDOW,
     PREFACE,
     RST_STREAM,
     SETTINGS,
     Frame,
     Http2Client,
+    get,
     settings,
     speaking,
     window,

@@ -64,6 +64,11 @@ async def deaf(scope: dict[str, Any], receive: Callable[[], Any], send: Callable
     await answer(send, 401, b"no")
 
 
+async def sized(scope: dict[str, Any], _receive: Callable[[], Any], send: Callable[[Any], Any]) -> None:
+    """Answers with as many bytes as the path names."""
+    await answer(send, 200, bytes(int(scope["path"][1:])))
+
+
 async def answer(send: Callable[[Any], Any], status: int, body: bytes) -> None:
     head = [(b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": head})

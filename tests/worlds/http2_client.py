@@ -14,6 +14,8 @@ from tests.worlds.asgi_server import Stream, dial
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM, ACK, END_HEADERS, PADDED, WITH_PRIORITY = 1, 1, 4, 8, 32
+INITIAL_WINDOW: Final = 4
+"""A setting: how much of an answer the client takes at first."""
 ERRORS: Final = (
     "NO_ERROR",
     "PROTOCOL_ERROR",
@@ -72,6 +74,11 @@ def block(fields: Sequence[Field]) -> bytes:
 
 def headers(stream_id: int, fields: Sequence[Field] = GET, *, end: bool = True) -> bytes:
     return frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream_id, block(fields))
+
+
+def get(stream_id: int, path: str) -> bytes:
+    """A request for this path."""
+    return headers(stream_id, [*(field for field in GET if field[0] != b":path"), (b":path", path.encode())])
 
 
 class Http2Client:
