@@ -134,7 +134,7 @@ def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
     [
         ("job-takes-all", "jobs_keep_to_their_filter"),
         ("erasure-waits-for-nothing", "erased_is_gone"),
-        ("ids-anew", "each_replayed_once"),
+        ("other-ids", "each_replayed_once"),
     ],
 )
 def test_a_fault_in_bulk_work_is_noticed(fault: str, judge: str) -> None:

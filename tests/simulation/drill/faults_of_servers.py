@@ -74,7 +74,7 @@ def _any_tenant(_: Any) -> Any:
 
 FAULTS: Final = (
     Fault(
-        "ids-anew",
+        "other-ids",
         "a request that is carried out again, since its server died before it answered, makes other ids",
         "sexton_http.gateway.idempotency",
         "Seed",
