@@ -30,7 +30,7 @@ from tests.simulation import (
     plants_of_runs,
 )
 from tests.simulation.drill.faults import fault_named
-from tests.simulation.drill.planting import found
+from tests.simulation.drill.planting import found, planted
 from tests.simulation.product import (
     judges,
     judges_of_books,
@@ -43,6 +43,7 @@ from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
 from tests.simulation.product.record import Broken, Judge, Record, Streaks, hold
 from tests.simulation.product.runs import Handed, Runs
+from tests.simulation.shrink import failure_of
 from tests.simulation.world.processes import State
 from tests.simulation.world.run import Life
 from tests.thorough import amount
@@ -130,15 +131,19 @@ def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "judge"),
+    ("fault", "seed", "judge"),
     [
-        ("job-takes-all", "jobs_keep_to_their_filter"),
-        ("erasure-waits-for-nothing", "erased_is_gone"),
-        ("other-ids", "each_replayed_once"),
+        ("job-takes-all", 0, "jobs_keep_to_their_filter"),
+        ("erasure-waits-for-nothing", 0, "erased_is_gone"),
+        ("other-ids", 5, "each_replayed_once"),
     ],
 )
-def test_a_fault_in_bulk_work_is_noticed(fault: str, judge: str) -> None:
-    assert found(fault_named(fault), lasting(5), seeds=1) == (0, judge)
+def test_a_fault_in_bulk_work_is_noticed(fault: str, seed: int, judge: str) -> None:
+    with planted(fault_named(fault)):
+        failure = failure_of(seed, lasting(5))
+
+    assert failure is not None
+    assert failure.judge == judge
 
 
 def test_answers_meet_runs_that_park() -> None:
@@ -218,6 +223,11 @@ def _a_minute_twice(record: Record) -> None:
 def _written_and_not_metered(record: Record) -> None:
     lease = next(lease for lease in record.tables.leases.values() if lease.output_tokens)
     record.tables.leases[lease.id] = replace(lease, output_tokens=lease.output_tokens - 1)
+
+
+def _a_bill_of_other_tokens(record: Record) -> None:
+    charge = next(iter(record.tables.charges.values()))
+    record.tables.charges[charge.id] = replace(charge, token_count_input=charge.token_count_input + 1)
 
 
 def _a_gate_twice(record: Record) -> None:
@@ -344,6 +354,7 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
 MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
     (judges_of_programs.handed_its_own, _anothers_lease),
     (judges_of_books.nothing_metered_twice, _written_and_not_metered),
+    (judges_of_books.nothing_metered_twice, _a_bill_of_other_tokens),
     (judges_of_leases.holders_are_served, plants_of_leases.put_off_in_peace),
     *plants_of_reports.MORE,
     *plants_of_credit.MORE,

@@ -57,7 +57,10 @@ def books_agree(record: Record) -> Iterator[str]:
 
 
 def nothing_metered_twice(record: Record) -> Iterator[str]:
-    """No lease is metered for longer than it was held, nor for more tokens than its cursors have passed."""
+    """No lease is metered for longer than it was held, nor for more tokens than its cursors have passed.
+
+    Its bill says the same of tokens and time.
+    """
     tables, now = record.tables, record.tables.now()
     for lease in tables.leases.values():
         rows = [row for (n, _), row in tables.metering.get(lease.event_id, {}).items() if n == lease.attempt]
@@ -72,6 +75,12 @@ def nothing_metered_twice(record: Record) -> Iterator[str]:
         passed = _cursors(lease)
         if metered != passed:
             yield f"lease {lease.id} has passed {passed} tokens, and {metered} were metered"
+        charge = tables.charges.get(lease.id)
+        if charge is None:
+            continue
+        billed = charge.token_count_input, charge.token_count_output, charge.wall_ms
+        if billed != (metered[0] + metered[1] + metered[2], metered[3], run_ms):
+            yield f"lease {lease.id} was billed {billed}, and {metered} tokens in {run_ms} ms were metered"
 
 
 def _sums(counts: Iterable[Counts]) -> Counts:

@@ -34,6 +34,7 @@ from tests.simulation.product.privacy_officer import PrivacyOfficer
 from tests.simulation.product.record import Record
 from tests.simulation.product.runner import Lost, SimulatedRunner, play
 from tests.simulation.product.runs import Runs
+from tests.simulation.product.strikes import has_strikes
 from tests.simulation.product.times import Times
 from tests.simulation.product.treasurer import Treasurer, first_credit
 from tests.simulation.product.writes import describe
@@ -66,7 +67,7 @@ class Size:
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
     """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups, credit is short, and
-    servers are hit between a commit and its answer.
+    servers are hit between a commit and its answer, the last two in some seeds only.
 
     Lives that were kept before had none of these.
     """
@@ -181,7 +182,9 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
         people.start(Guests(person(), database.now_ms, user_token).run)
     if record.times is not None:
         record.times.plan(promises.agents, pace.agents, database.now_ms(), _end_ms(world, size))
-    misfortunes = Misfortunes(world, database, nodes, runners, pace, strikes=size.bulk_work)
+    misfortunes = Misfortunes(
+        world, database, nodes, runners, pace, strikes=size.bulk_work and has_strikes(world.seed)
+    )
     world.machine("fate").start(misfortunes.run)
     people.start(person().decide_at_parking, heard.runs.parkings.at_people)
     if size.bulk_work:

@@ -36,6 +36,15 @@ CALLS: Final = frozenset(
 """The calls of stores that write; what goes through the journal is hit as well, by the name of its write."""
 
 
+def has_strikes(seed: int) -> bool:
+    """Whether servers of this seed are hit so. The others have more time for all else.
+
+    >>> has_strikes(0), has_strikes(1)
+    (False, True)
+    """
+    return seed % 2 == 1
+
+
 class Strike:
     """One that waits for its moment. ``hit`` has the server that it has hit."""
 
