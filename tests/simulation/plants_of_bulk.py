@@ -31,9 +31,11 @@ def _another_filter(record: Record) -> None:
     record.promises.jobs = {text: one._replace(agent=stranger) for text, one in asked}
 
 
-def _one_too_many(record: Record) -> None:
+def _too_many(record: Record) -> None:
     job = _replays(record)[0]
-    record.tables.jobs[job.id] = replace(job, done=job.done + 1, ended_at=record.tables.now())
+    # As many as it may have made that were erased before the judges saw them, and more.
+    many = len(record.tables.events)
+    record.tables.jobs[job.id] = replace(job, done=job.done + many, ended_at=record.tables.now())
 
 
 def _a_job_for_ever(record: Record) -> None:
@@ -111,7 +113,7 @@ def _an_erasure_at_rest(record: Record) -> None:
 PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges_of_jobs.each_replayed_once: _a_replay_twice,
     judges_of_jobs.jobs_keep_to_their_filter: _another_filter,
-    judges_of_jobs.jobs_count_what_they_did: _one_too_many,
+    judges_of_jobs.jobs_count_what_they_did: _too_many,
     judges_of_jobs.jobs_end: _a_job_for_ever,
     judges_of_jobs.cancelled_is_over: _not_cancelled,
     judges_of_erasures.erased_is_gone: _a_value_left,

@@ -1,4 +1,4 @@
-"""What the judges of credit must notice: planted rows for each."""
+"""What the judges of credit and of prices must notice: planted rows for each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.tenants import Tenant
-from tests.simulation.product import judges_of_credit
+from tests.simulation.product import judges_of_books, judges_of_credit
 from tests.simulation.product.record import Exhausted, Judge, Record
 
 GRANT: Final = "grant-of-nobody"
@@ -69,13 +69,34 @@ def _set_aside_with_credit(record: Record) -> None:
     )
 
 
+def _change_a_slice(record: Record, **added: int) -> None:
+    """As if a slice that has tokens of a priced model had been priced or charged otherwise."""
+    for event_id, rows in record.tables.metering.items():
+        for place, row in rows.items():
+            if row.token_cost_nanos:
+                changed = {name: getattr(row, name) + more for name, more in added.items()}
+                record.tables.metering[event_id] = {**rows, place: replace(row, **changed)}
+                record.priced.clear()
+                return
+
+
+def _another_price(record: Record) -> None:
+    _change_a_slice(record, token_cost_nanos=1, charged_nanos=1)
+
+
+def _not_all_charged(record: Record) -> None:
+    _change_a_slice(record, charged_nanos=-1)
+
+
 PLANTED: Final[Mapping[Judge, Callable[[Record], None]]] = {
     judges_of_credit.credited_once: _a_credit_twice,
     judges_of_credit.exhausted_since: _exhausted_with_credit,
     judges_of_credit.nothing_for_nothing: _a_lease_for_nothing,
     judges_of_credit.credit_frees_all: _set_aside_with_credit,
+    judges_of_books.priced_as_listed: _another_price,
 }
 MORE: Final[Sequence[tuple[Judge, Callable[[Record], None]]]] = (
+    (judges_of_books.priced_as_listed, _not_all_charged),
     (judges_of_credit.credited_once, _a_lost_credit),
     (judges_of_credit.exhausted_since, _nothing_left_and_not_exhausted),
     (judges_of_credit.exhausted_since, _exhausted_too_early),

@@ -18,7 +18,7 @@ async def hit_by(strikes: Strikes, writes: list[str], rng: Random) -> Any:
     found: list[Any] = []
 
     async def wait() -> None:
-        found.append(await strikes.wait(Strike(rng, struck.append), at_most_s=60))
+        found.append(await strikes.wait(Strike(rng, lambda process, _: struck.append(process)), at_most_s=60))
 
     before = PROCESS.set(SERVER)
     async with trio.open_nursery() as nursery:

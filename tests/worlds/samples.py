@@ -51,10 +51,11 @@ def agent_files(
     trigger: str = GITHUB,
     tags: str = "",
     body: str = "Look at the failed run and say why it failed.\n",
+    model: str = "",
 ) -> dict[str, str]:
     """Both files, as the body of a request that installs the agent."""
     return {
-        "source_markdown": skill_md(name, body=body, tags=tags),
+        "source_markdown": skill_md(name, body=body, tags=tags, model=model),
         "trigger_markdown": trigger_md(name, config, trigger=trigger),
     }
 

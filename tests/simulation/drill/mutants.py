@@ -6,13 +6,18 @@ import ast
 import importlib
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any, Final
 
 from tests.simulation.drill.planting import Fault
 
+BESIDE: Final[Mapping[str, tuple[tuple[str, str, Callable[[Any], Any]], ...]]] = {
+    # A firing that is kept again has the key of the first one, whatever is said of its plan.
+    "append.is_due": (("sexton_actors.schedules.times", "key_of", lambda _: lambda *_, **__: None),),
+}
+"""What else is planted with the mutants of a function, where the product holds the same promise twice."""
 MODULES: Final = (
     "sexton_storage.decisions.claim",
     "sexton_storage.decisions.end",
@@ -97,8 +102,13 @@ def mutants() -> Iterator[Fault]:
             place = 0
             while (made := _mutant(function, place)) is not None:
                 says, changed = made
-                slug = f"{name.rpartition('.')[2]}.{function.__name__}-{place}"
-                yield Fault(slug, says, name, function.__name__, partial(_instead, changed))
+                whole = f"{name.rpartition('.')[2]}.{function.__name__}"
+                beside = BESIDE.get(whole, ())
+                if beside:
+                    says += "; and what else prevents it is away"
+                yield Fault(
+                    f"{whole}-{place}", says, name, function.__name__, partial(_instead, changed), beside
+                )
                 place += 1
 
 

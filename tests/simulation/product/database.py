@@ -143,8 +143,8 @@ class DelayedJournal(MemoryJournal):
                 self._queue.clear()
                 self._database.written += len(batch)
                 answers = [self._answer(place, write) for place, (write, _) in enumerate(batch)]
-                for write, _ in batch:
-                    self._database.strikes.written(type(write).__name__)
+                for (write, _), answer in zip(batch, answers, strict=True):
+                    self._database.strikes.written(type(write).__name__, answer)
                 if self._tell is not None:
                     for (write, _), answer in zip(batch, answers, strict=True):
                         self._tell(write, answer)

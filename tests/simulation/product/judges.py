@@ -14,9 +14,11 @@ from tests.simulation.product.judges_of_books import (
     books_agree,
     every_cent_once,
     nothing_metered_twice,
+    priced_as_listed,
     tokens_as_used,
 )
 from tests.simulation.product.judges_of_credit import OF_CREDIT
+from tests.simulation.product.judges_of_deliveries import delivered_once
 from tests.simulation.product.judges_of_erasures import (
     erased_is_gone,
     erasures_go_on,
@@ -28,7 +30,11 @@ from tests.simulation.product.judges_of_follow_ups import (
     follow_ups_in_time,
     follow_ups_wake_once,
 )
-from tests.simulation.product.judges_of_gates import gates_follow_their_asker, resolved_gates_stay
+from tests.simulation.product.judges_of_gates import (
+    gates_follow_their_asker,
+    resolved_gates_stay,
+    stopped_as_answered,
+)
 from tests.simulation.product.judges_of_jobs import (
     cancelled_is_over,
     each_replayed_once,
@@ -111,14 +117,17 @@ def accepted_once(record: Record) -> Iterator[str]:
 
 
 def order_of_agent(record: Record) -> Iterator[str]:
-    """Events of an agent begin in the order of their arrival."""
+    """Events of an agent begin in the order of their arrival, but for those that a rule had stopped."""
     tables = record.tables
+    stopped = {gate.event_id for gate in tables.gates.values() if gate.lease_id is None}
     for agent, leases in record.leases_by_agent().items():
         first = list(dict.fromkeys(row.event_id for row in leases))
         arrivals = [
             tables.arrivals[event_id]
             for event_id in first
-            if event_id in tables.events and tables.events[event_id].resumes_event_id is None
+            if event_id in tables.events
+            and event_id not in stopped
+            and tables.events[event_id].resumes_event_id is None
         ]
         if arrivals != sorted(arrivals):
             yield f"agent {agent} began {arrivals}"
@@ -212,6 +221,9 @@ JUDGES: Final[Sequence[Judge]] = (
     books_agree,
     nothing_metered_twice,
     tokens_as_used,
+    priced_as_listed,
+    delivered_once,
+    stopped_as_answered,
     tenants_apart,
     followed_without_gap,
     one_run_at_a_time,

@@ -2,15 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
 from sexton_actors.plans import STARTER_CREDIT_NANOS
 from sexton_storage.records.leases import Lease
+from tests.simulation.product.busy_agents import MODEL
 from tests.simulation.product.record import Record
 
 Counts = tuple[int, int, int, int]
 """Tokens: read, read from a cache, written to a cache, written."""
+NO_PRICES: Final = (0, 0, 0, 0)
+PRICES: Final = (
+    MODEL.input_nanos_per_mtok,
+    MODEL.cached_input_nanos_per_mtok,
+    MODEL.write_rate,
+    MODEL.output_nanos_per_mtok,
+)
+"""What a million tokens of each kind cost the agent whose model has a price, in nanos."""
 CLOCKS_APART_MS: Final = 3_000
 """How far two nodes may take the database's clock differently, while the way there is slow."""
 
@@ -81,6 +91,28 @@ def nothing_metered_twice(record: Record) -> Iterator[str]:
         billed = charge.token_count_input, charge.token_count_output, charge.wall_ms
         if billed != (metered[0] + metered[1] + metered[2], metered[3], run_ms):
             yield f"lease {lease.id} was billed {billed}, and {metered} tokens in {run_ms} ms were metered"
+
+
+def priced_as_listed(record: Record) -> Iterator[str]:
+    """A slice costs its time, and its tokens by the list; all is charged that there is credit for."""
+    tables, priced = record.tables, record.priced
+    if record.times is not None:
+        return  # Rows of a day that is over become one there, and no model has a price.
+    for event_id, rows in tables.metering.items():
+        known, event = priced.get(event_id, 0), tables.events.get(event_id)
+        if known == len(rows) or event is None:
+            continue
+        priced[event_id] = len(rows)
+        lasts = record.first_credit[event.tenant_id] == STARTER_CREDIT_NANOS
+        prices = PRICES if event.zombie_id in record.promises.priced else NO_PRICES
+        for row in islice(rows.values(), known, None):
+            read = row.d_input_tokens, row.d_cached_tokens, row.d_cache_write_tokens, row.d_output_tokens
+            cost = sum(count * price // 1_000_000 for count, price in zip(read, prices, strict=True))
+            if row.token_cost_nanos != cost:
+                yield f"{read} tokens of event {event_id} cost {row.token_cost_nanos}, by the list {cost}"
+            whole = row.run_fee_nanos + cost
+            if row.charged_nanos > whole or (lasts and row.charged_nanos != whole):
+                yield f"a slice of event {event_id} that costs {whole} was charged {row.charged_nanos}"
 
 
 def _sums(counts: Iterable[Counts]) -> Counts:

@@ -1,9 +1,18 @@
 """What must hold of the rows of gates: one that is resolved stays, and a pending one is its last asker's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import Gate, GateStatus
 from tests.simulation.product.record import Record
+
+WHY_BLOCKED: Final[Mapping[GateStatus, str]] = {
+    GateStatus.DENIED: "approval_denied",
+    GateStatus.TIMED_OUT: "approval_expired",
+    GateStatus.AUTO_KILLED: "policy_deny",
+}
+"""What an event says that ended before its first lease, by how its gate was resolved."""
 
 
 def resolved_gates_stay(record: Record) -> Iterator[str]:
@@ -33,3 +42,25 @@ def gates_follow_their_asker(record: Record) -> Iterator[str]:
         if holder is not None and holder.fencing_token < asker.fencing_token:
             yield f"gate {gate_id} is of lease {holder.id}, and lease {asker.id} has asked for it since"
     asked_gates.clear()
+
+
+def stopped_as_answered(record: Record) -> Iterator[str]:
+    """An event that a rule stops before its first lease goes on if approved; else it ends and says why."""
+    tables, answered = record.tables, record.answered
+    for gate in tables.gates.values():
+        if gate.lease_id is not None or gate.status is GateStatus.PENDING or gate.id in answered:
+            continue
+        answered.add(gate.id)
+        event = tables.events.get(gate.event_id)
+        if event is None or event.status is EventStatus.CANCELLED:
+            continue
+        why, label = WHY_BLOCKED.get(gate.status), event.failure_label
+        is_blocked = event.status is EventStatus.GATE_BLOCKED
+        if why is not None:
+            is_right = is_blocked and label == why
+        else:
+            # One that goes on may end before its first lease all the same: for want of credit.
+            is_right = not is_blocked or label not in WHY_BLOCKED.values()
+        if not is_right:
+            said = f"is {event.status} with {label}"
+            yield f"event {event.id} {said}, and gate {gate.id} before its first lease is {gate.status}"

@@ -161,7 +161,15 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     nodes = [_node(database, machine, die(), is_rare=pace.is_rare) for machine in machines]
 
     def person(key: str = installation.api_key) -> Caller:
-        return Caller(key, installation.workspace_id, promises, die(), tale=world.tale, pace=pace)
+        return Caller(
+            key,
+            installation.workspace_id,
+            promises,
+            die(),
+            tale=world.tale,
+            pace=pace,
+            bulk_work=size.bulk_work,
+        )
 
     admin = installation.admin_token(database.now_ms())
     tokens = await _set_up(people, person(), size, admin, is_rare=pace.is_rare)
@@ -183,7 +191,13 @@ async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     if record.times is not None:
         record.times.plan(promises.agents, pace.agents, database.now_ms(), _end_ms(world, size))
     misfortunes = Misfortunes(
-        world, database, nodes, runners, pace, strikes=size.bulk_work and has_strikes(world.seed)
+        world,
+        database,
+        nodes,
+        runners,
+        pace,
+        strikes=size.bulk_work and has_strikes(world.seed),
+        hang_ups=size.bulk_work,
     )
     world.machine("fate").start(misfortunes.run)
     people.start(person().decide_at_parking, heard.runs.parkings.at_people)

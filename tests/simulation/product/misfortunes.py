@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import trio
 
+from sexton_storage.writes import Claimed
 from tests.simulation.product.database import TRIP_S, Database
 from tests.simulation.product.pace import DENSE, Pace
 from tests.simulation.product.strikes import Strike
@@ -61,9 +62,12 @@ class Misfortunes:
         pace: Pace = DENSE,
         *,
         strikes: bool = False,
+        hang_ups: bool = False,
     ) -> None:
         self._lengths = pace.lengths
         self._kinds = [KINDS_BY_NAME[name] for name in pace.kinds]
+        if hang_ups:
+            self._kinds += [Misfortunes._hang_up] * pace.hang_ups
         if strikes:
             self._kinds += [Misfortunes._strike] * pace.strikes
         self._world = world
@@ -123,7 +127,11 @@ class Misfortunes:
     async def _strike(self, rng: Random) -> None:
         """Kill or freeze a server between a commit and its answer."""
         freezes = rng.random() < STRIKES_THAT_FREEZE
-        strike = Strike(rng, Process.freeze if freezes else Process.crash)
+
+        def blow(process: Process, _: object) -> None:
+            process.freeze() if freezes else process.crash()
+
+        strike = Strike(rng, blow)
         hit = await self._database.strikes.wait(strike, STRIKES_WITHIN_S)
         if hit is None:
             return
@@ -135,6 +143,15 @@ class Misfortunes:
         for program in self._nodes:
             if program.process is hit:
                 program.revive()
+
+    async def _hang_up(self, rng: Random) -> None:
+        """Cut off a runner between the commit of a lease and its being told of it."""
+
+        def blow(_: Process, claimed: Any) -> None:
+            host = self._database.tables.runners[claimed.lease.runner_id].host_id
+            self._world.network.hang_up(self._world.machine(host))
+
+        await self._database.strikes.wait(Strike(rng, blow, of=Claimed), STRIKES_WITHIN_S)
 
     async def _freeze(self, rng: Random) -> None:
         program = self._any(rng)
@@ -220,6 +237,7 @@ KINDS: Final[Sequence[Callable[[Misfortunes, Random], Awaitable[None]]]] = (
     Misfortunes._slow_network,
     Misfortunes._drain,
     Misfortunes._deploy,
+    Misfortunes._hang_up,
     Misfortunes._strike,
 )
 KINDS_BY_NAME: Final = {kind.__name__.removeprefix("_"): kind for kind in KINDS}

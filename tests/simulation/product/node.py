@@ -40,6 +40,7 @@ from sexton_storage.records.tenants import PlanTier, Tenant
 from sexton_storage.records.users import Role, User
 from sexton_storage.records.workspaces import Workspace
 from tests.simulation.product import rare_looks
+from tests.simulation.product.busy_agents import MODEL
 from tests.simulation.product.database import Database, NodeStorage
 from tests.simulation.world.processes import PROCESS, Machine
 from tests.worlds.samples import PlainSealer
@@ -98,7 +99,7 @@ def make_world(storage: NodeStorage, machine: Machine, rng: Random, *, is_rare: 
     return Actors(
         storage=storage,
         secrets=Secrets(storage.credentials, PlainSealer(), storage.clock),
-        catalogue=Catalogue("2026-01-01", []),
+        catalogue=Catalogue("2026-01-01", [MODEL]),
         new_id=NodeIds(machine, rng),
         new_token=lambda size: rng.randbytes(size).hex(),
         look_every_s=rare_looks.LOOK_EVERY_S if is_rare else LOOK_EVERY_S,

@@ -44,6 +44,8 @@ class Habits:
 
     delivery_s: float = 6.0
     """Between two deliveries of one sender, on average."""
+    varied_deliveries: bool = False
+    """Whether deliveries tell of several actions, and some come again without an id."""
     at_gates: Span = (1, 10)
     away_from_gates: Span = (40, 110)
     """For so long that runs park, and gates time out."""
@@ -74,6 +76,8 @@ class Pace:
     """What goes wrong."""
     strikes: int = 0
     """How much likelier than one of the kinds it is that a server is hit between a commit and its answer."""
+    hang_ups: int = 0
+    """How much likelier than one of the kinds it is that a runner is cut off before it hears of its lease."""
     lengths: Lengths = Lengths()
     habits: Habits = Habits()
     agents: tuple[SlowAgent, ...] = ()
@@ -118,7 +122,10 @@ DENSE: Final = Pace(
     "dense",
     KINDS,
     strikes=2,
-    habits=Habits(jobs=(10, 90), erasures=(20, 60), credit=(5, 30), follow_ups=(3, 9)),
+    hang_ups=1,
+    habits=Habits(
+        varied_deliveries=True, jobs=(10, 90), erasures=(20, 60), credit=(5, 30), follow_ups=(3, 9)
+    ),
 )
 SLOW: Final = Pace(
     "slow",

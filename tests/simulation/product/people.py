@@ -1,20 +1,21 @@
 """Those who send events, decide at gates and look: each over HTTP, each patient."""
 
-import hashlib
-import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import httpx2
-import orjson
 import trio
 
-from tests.simulation.product.customers import about
+from tests.simulation.product import busy_agents
+from tests.simulation.product.busy_agents import BusyAgent
+from tests.simulation.product.deliveries import ID_HEADER, body_of, comes_again, headers_of
 from tests.simulation.product.node import NAME, PORT
 from tests.simulation.product.pace import DENSE, Pace
 from tests.simulation.product.requests import tell_of
+from tests.simulation.product.slow_agents import SlowAgent
 from tests.simulation.world.tale import Tale
 from tests.worlds.samples import SECRET, agent_files
 from tests.worlds.trust import TRUST
@@ -24,10 +25,8 @@ QUICK_SHARE: Final = 0.5
 """The part of the gates that is answered in the moment in which the run gives up waiting."""
 QUICK_S: Final = (0.0, 0.008)
 """So that now the answer is kept first, and now the parking."""
-CRON: Final = """
-  - type: cron
-    schedule: "* * * * *"
-"""
+AGAIN_S: Final = 0.3
+"""After its answer a delivery that comes again is sent without its id."""
 
 
 class Presented(NamedTuple):
@@ -62,6 +61,8 @@ class Promises:
     """What people were told, which the judges hold the rows to."""
 
     agents: list[UUID] = field(default_factory=list)
+    priced: set[UUID] = field(default_factory=set)
+    """Agents whose model has a price."""
     accepted: dict[UUID, str] = field(default_factory=dict)
     """Event to the delivery that it was accepted for."""
     decided: dict[UUID, str] = field(default_factory=dict)
@@ -100,9 +101,13 @@ class Caller:
         *,
         tale: Tale | None = None,
         pace: Pace = DENSE,
+        bulk_work: bool = False,
     ) -> None:
         self._tale = tale
-        self._agents, self.habits = pace.agents, pace.habits
+        self.habits = pace.habits
+        self._varied = bulk_work and pace.habits.varied_deliveries
+        dense = busy_agents.AGENTS if bulk_work else busy_agents.PLAIN
+        self._agents: Sequence[SlowAgent | BusyAgent] = pace.agents or dense
         self.workspace = f"/v1/workspaces/{workspace_id}"
         self._api_key = api_key
         self.promises = promises
@@ -133,13 +138,15 @@ class Caller:
         secret = {"name": "github-hook", "data": {"webhook_secret": SECRET}}
         await self.ask(http, "POST", f"{self.workspace}/credentials", json=secret)
         for number in range(agents):
-            name, config = f"doctor-{number}", (CRON if number == 0 else "") + "gates: {timeout_ms: 90000}"
-            if self._agents:
-                config = self._agents[number].config()
-            files = agent_files(name, config, body=f"You are {name}: look at the failed run.\n")
+            name, agent = f"doctor-{number}", self._agents[number]
+            body = f"You are {name}: look at the failed run.\n"
+            files = agent_files(name, agent.config(), body=body, model=agent.model)
             made = await self.ask(http, "POST", f"{self.workspace}/zombies", json=files)
             assert made.status_code == 201, made.text
-            self.promises.agents.append(UUID(made.json()["zombie_id"]))
+            agent_id = UUID(made.json()["zombie_id"])
+            self.promises.agents.append(agent_id)
+            if agent.model:
+                self.promises.priced.add(agent_id)
         return [await self._enrol(http, f"runner-{number + 1}", admin) for number in range(runners)]
 
     async def _enrol(self, http: httpx2.AsyncClient, host: str, admin: str) -> str:
@@ -161,9 +168,7 @@ class Caller:
         """Send deliveries of webhooks, each until it is taken."""
         number, mean_s = 0, self.habits.delivery_s
         agents = [
-            agent
-            for place, agent in enumerate(self.promises.agents)
-            if not self._agents or self._agents[place].is_written_to
+            agent for place, agent in enumerate(self.promises.agents) if self._agents[place].is_written_to
         ]
         async with self.open() as http:
             while not self.promises.is_calm:
@@ -172,19 +177,21 @@ class Caller:
                 await self._deliver(http, self.rng.choice(agents), f"{name}-{number}")
 
     async def _deliver(self, http: httpx2.AsyncClient, agent: UUID, delivery: str) -> None:
-        run = {"delivery": delivery}
-        body = orjson.dumps({"action": "completed", "workflow_run": run, **about(delivery)})
-        signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
-        headers = {
-            "x-github-event": "workflow_run",
-            "x-github-delivery": delivery,
-            "x-hub-signature-256": f"sha256={signature}",
-            "content-type": "application/json",
-        }
-        answer = await self.ask(http, "POST", f"/v1/webhooks/{agent}/github", content=body, headers=headers)
+        body = body_of(delivery, varied=self._varied)
+        headers = headers_of(delivery, body)
+        await self._accept(http, agent, delivery, body, headers)
+        if self._varied and comes_again(delivery):
+            await trio.sleep(AGAIN_S)
+            del headers[ID_HEADER]
+            await self._accept(http, agent, delivery, body, headers)
+
+    async def _accept(
+        self, http: httpx2.AsyncClient, agent: UUID, delivery: str, body: bytes, headers: dict[str, str]
+    ) -> None:
+        path = f"/v1/webhooks/{agent}/github"
+        answer = await self.ask(http, "POST", path, content=body, headers=headers)
         assert answer.status_code in (200, 202), answer.text
-        event_id = UUID(answer.json()["event_id"])
-        known = self.promises.accepted.setdefault(event_id, delivery)
+        known = self.promises.accepted.setdefault(UUID(answer.json()["event_id"]), delivery)
         assert known == delivery, "two deliveries were told the same event"
 
     async def decide(self) -> None:

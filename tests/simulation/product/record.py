@@ -16,6 +16,7 @@ from sexton_storage.records.follow_ups import FollowUpStatus
 from sexton_storage.records.gates import Gate, GateStatus
 from sexton_storage.records.leases import Lease
 from tests.simulation.product.customers import parts_of
+from tests.simulation.product.deliveries import delivery_in
 from tests.simulation.product.people import Promises
 from tests.simulation.product.runs import Runs
 from tests.simulation.product.times import Times
@@ -34,6 +35,8 @@ class Request(NamedTuple):
     """Another customer whom it names."""
     job: str | None
     """The mark of the bulk job that made the event."""
+    delivery: str | None
+    """The delivery that made it."""
     was_erased: bool
     """It was seen too late."""
 
@@ -67,6 +70,16 @@ class FollowUpsSeen:
     woken: dict[UUID, UUID] = field(default_factory=dict)
     """Follow-up to the event that it has made."""
     ended: dict[UUID, FollowUpStatus] = field(default_factory=dict)
+
+
+@dataclass
+class DeliveriesSeen:
+    """What judges have seen of deliveries."""
+
+    read: int = 0
+    """How many of the events were looked at."""
+    events: dict[tuple[UUID, str], UUID] = field(default_factory=dict)
+    """Agent and delivery to the event that it has made."""
 
 
 @dataclass
@@ -113,6 +126,12 @@ class Record:
 
     follow_ups: FollowUpsSeen = field(default_factory=FollowUpsSeen)
 
+    deliveries: DeliveriesSeen = field(default_factory=DeliveriesSeen)
+    priced: dict[UUID, int] = field(default_factory=dict)
+    """Event to how many of its metering rows were held against the list of prices."""
+    answered: set[UUID] = field(default_factory=set)
+    """Gates before a first lease whose events were looked at once the gate was resolved."""
+
     late_ms: int = 0
     """By how much servers that look rarely may be late."""
     resting: set[UUID] = field(default_factory=set)
@@ -130,7 +149,8 @@ class Record:
         """What each event asked, those included that have come since this was asked last."""
         for event in islice(self.tables.events.values(), len(self.requests), None):
             customer, named, rest = parts_of(event.request_json)
-            self.requests[event.id] = Request(customer, named, rest.get("job"), "erased" in rest)
+            job, delivery = rest.get("job"), delivery_in(rest)
+            self.requests[event.id] = Request(customer, named, job, delivery, "erased" in rest)
         return self.requests
 
 

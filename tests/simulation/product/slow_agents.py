@@ -18,6 +18,7 @@ class SlowAgent(NamedTuple):
     planned: tuple[Planned, ...]
     daily_nanos: int | None = None
     monthly_nanos: int | None = None
+    model: str = ""
     is_written_to: bool = True
     """Deliveries go to it too. One whose budget is spent would make their senders wait for midnight."""
 

@@ -1,4 +1,4 @@
-"""Hits a server between a commit and its answer: what it asked for is done, and it never hears so, or late.
+"""Hits a server, or a runner that it serves, between a commit and its answer, which then comes late or never.
 
 Such a moment lasts a millisecond. Faults that come by the clock seldom meet it, and never that of a rare
 write, such as a credit.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import trio
 
@@ -46,12 +46,24 @@ def has_strikes(seed: int) -> bool:
 
 
 class Strike:
-    """One that waits for its moment. ``hit`` has the server that it has hit."""
+    """One that waits for its moment. ``hit`` has the server whose write it was."""
 
-    def __init__(self, rng: Random, blow: Callable[[Process], None]) -> None:
-        self.rng, self.blow = rng, blow
+    def __init__(
+        self, rng: Random, blow: Callable[[Process, Any], None], *, of: type[object] = object
+    ) -> None:
+        """``blow`` is given the server and the answer; ``of`` says to answers of which kind it comes.
+
+        Those of stores are None here, those of the journal are not.
+        """
+        self.rng, self.blow, self._of = rng, blow, of
         self.hit: Process | None = None
         self.has_come = trio.Event()
+
+    def comes(self, answer: object, seen: int) -> bool:
+        """Whether it picks a write with this answer, before which ``seen`` of its name have been."""
+        if self._of is not object:
+            return isinstance(answer, self._of)
+        return self.rng.random() * (1 + seen) < 1
 
 
 class Strikes:
@@ -72,15 +84,16 @@ class Strikes:
                 self._waiting.remove(strike)
         return strike.hit
 
-    def written(self, name: str) -> None:
+    def written(self, name: str, answer: object = None) -> None:
         """Tell that the program that runs has committed this. The rarer it is, the likelier it is hit."""
         seen, process = self._seen[name], PROCESS.get()
         self._seen[name] = seen + 1
         if not self._waiting or process is None:
             return
-        strike = self._waiting[0]
-        if strike.rng.random() * (1 + seen) < 1:
-            self._waiting.pop(0)
-            strike.hit = process
-            strike.has_come.set()
-            strike.blow(process)
+        for strike in self._waiting:
+            if strike.comes(answer, seen):
+                self._waiting.remove(strike)
+                strike.hit = process
+                strike.has_come.set()
+                strike.blow(process, answer)
+                return

@@ -261,6 +261,15 @@ class Network:
                 if end.peer is not None and not one_sided:
                     end.peer.break_off(errno.ECONNRESET)
 
+    def hang_up(self, machine: Machine) -> None:
+        """Break all connections of a machine with others; both ends learn of it."""
+        for end in [end for end in self._ends if end.machine is machine and end.connected]:
+            peer = end.peer
+            if end.is_released or end.is_inside or peer is None or peer.machine is machine:
+                continue
+            end.break_off(errno.ECONNRESET)
+            peer.break_off(errno.ECONNRESET)
+
     # --- connections ----------------------------------------------------------------------------------------
 
     def listen(self, number: int, port: int) -> Listener:
