@@ -48,6 +48,7 @@ from tests.simulation.product.judges_of_programs import (
     no_false_death,
     one_run_at_a_time,
 )
+from tests.simulation.product.judges_of_proposals import OF_PROPOSALS
 from tests.simulation.product.judges_of_reports import kept_as_reported, streaks_count_on
 from tests.simulation.product.judges_of_runs import later_is_later, one_ceiling, scored_as_decided
 from tests.simulation.product.record import Judge, Record
@@ -245,6 +246,7 @@ JUDGES: Final[Sequence[Judge]] = (
     gates_follow_their_asker,
     follow_ups_wake_once,
     follow_ups_as_told,
+    *OF_PROPOSALS,
 )
 
 

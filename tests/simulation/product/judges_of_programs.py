@@ -66,7 +66,7 @@ def one_run_at_a_time(record: Record) -> Iterator[str]:
 
 
 def handed_its_own(record: Record) -> Iterator[str]:
-    """A runner is given leases that are its own, and each run the instructions of its own agent."""
+    """A runner is given leases that are its own, and each run its agent's instructions, of its lease's version."""
     tables = record.tables
     for lease_id, host, instructions in record.runs.handed:
         lease = tables.leases[lease_id]
@@ -75,6 +75,9 @@ def handed_its_own(record: Record) -> Iterator[str]:
             yield f"lease {lease_id} is of {holder}, and {host} was given it"
         if agent not in instructions:
             yield f"a run of {agent} was given {instructions!r}"
+        version = tables.configs.get(lease.config_version_id or lease.id)
+        if version is not None and not version.source_markdown.rstrip("\n").endswith(instructions):
+            yield f"lease {lease_id} is of {version.source_markdown!r}, its run was given {instructions!r}"
     record.runs.handed.clear()
 
 

@@ -92,7 +92,7 @@ def streaks_count_on(record: Record) -> Iterator[str]:
     for agent, lease_ids in streaks.going_on.items():
         while lease_ids and (ended := tables.leases[lease_ids[0]]).ended_at is not None:
             del lease_ids[0]
-            status = _ended_as(record, ended)
+            status = ended_as(record, ended)
             if status is EventStatus.PROCESSED:
                 streaks.counted[agent] += 1
             elif status in {EventStatus.AGENT_ERROR, EventStatus.DEAD_LETTERED}:
@@ -102,7 +102,7 @@ def streaks_count_on(record: Record) -> Iterator[str]:
             yield f"agent {agent} has a streak of {head.streak}, its runs one of {streaks.counted[agent]}"
 
 
-def _ended_as(record: Record, lease: Lease) -> EventStatus | None:
+def ended_as(record: Record, lease: Lease) -> EventStatus | None:
     """How the lease's event ended with it; None: it went on, or the run was one without effects."""
     event = record.tables.events.get(lease.event_id)
     if lease.shadow or event is None or event.completed_at != lease.ended_at:

@@ -31,6 +31,7 @@ from tests.simulation.product.node import NAME, first_start, run_node
 from tests.simulation.product.pace import DENSE, PACES, Pace
 from tests.simulation.product.people import Caller, Promises
 from tests.simulation.product.privacy_officer import PrivacyOfficer
+from tests.simulation.product.proposal_reviewer import ProposalReviewer
 from tests.simulation.product.record import Record
 from tests.simulation.product.runner import Lost, SimulatedRunner, play
 from tests.simulation.product.runs import Runs
@@ -66,7 +67,7 @@ class Size:
     begins_s: float | None = None
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
-    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups, credit is short, and
+    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups and make proposals, credit is short, and
     servers are hit between a commit and its answer, the last two in some seeds only.
 
     Lives that were kept before had none of these.
@@ -134,7 +135,11 @@ class Heard:
 
 async def _live(world: World, size: Size, heard: Heard) -> Outcome:
     database, promises, pace = Database(world), Promises(), PACES[size.pace]
-    heard.runs.begin(database.now_ms, ask_for_more=size.bulk_work and pace.habits.follow_ups is not None)
+    heard.runs.begin(
+        database.now_ms,
+        ask_for_more=size.bulk_work and pace.habits.follow_ups is not None,
+        propose=size.bulk_work and pace.habits.proposals is not None,
+    )
     record = Record(database.tables, promises, systems=database.systems, runs=heard.runs)
     if pace.is_rare:
         record.times = Times(KeptRows(database.tables))
@@ -237,6 +242,8 @@ def _start_bulk_work(
         people.start(PrivacyOfficer(person(), database.is_slow, size.trouble_s).run)
     if pace.habits.follow_ups is not None:
         people.start(FollowUpCanceller(person(), database.now_ms).run)
+    if pace.habits.proposals is not None:
+        people.start(ProposalReviewer(person()).run)
 
 
 def _start_treasurer(people: Machine, caller: Caller, database: Database, installation: Installation) -> None:

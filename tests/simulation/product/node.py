@@ -69,11 +69,14 @@ _ALONE: Final = (
     "/v1/admin/tenants/{tenant_id}/credit",
     "/v1/workspaces/{workspace_id}/events/{event_id}/replay",
 )
+_PROPOSALS: Final = "/v1/agents/{agent_id}/proposals"
+_DECISIONS: Final = tuple(f"{_PROPOSALS}/{{proposal_id}}:{word}" for word in ("approve", "reject"))
 ROUTES: Final = {
     False: (
         *_routes(_PATHS, _NOUNS),
         *(one for one in _routes((), _IN_BULK) if one.method == "POST"),
-        *(one for one in OPERATIONS if one.path in _ALONE),
+        *(one for one in OPERATIONS if one.path in (*_ALONE, *_DECISIONS)),
+        *(one for one in OPERATIONS if (one.method, one.path) == ("GET", _PROPOSALS)),
     ),
     True: _routes((*_PATHS, "/v1/api-keys"), (*_NOUNS, "retention")),
 }

@@ -65,6 +65,8 @@ class Habits:
     """How long it takes until there is credit again, where it is short; None: it is short nowhere."""
     follow_ups: Span | None = None
     """Between two looks of who takes follow-ups back; None: runs ask for none."""
+    proposals: Span | None = None
+    """Between two looks of who decides on proposals; None: runs make none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,12 @@ DENSE: Final = Pace(
     strikes=2,
     hang_ups=1,
     habits=Habits(
-        varied_deliveries=True, jobs=(10, 90), erasures=(20, 60), credit=(5, 30), follow_ups=(3, 9)
+        varied_deliveries=True,
+        jobs=(10, 90),
+        erasures=(20, 60),
+        credit=(5, 30),
+        follow_ups=(3, 9),
+        proposals=(2, 8),
     ),
 )
 SLOW: Final = Pace(

@@ -56,6 +56,15 @@ class AskedJob(NamedTuple):
         return f"agent:{self.agent} after:{self.after_ms} before:{self.before_ms}"
 
 
+class ToldOfProposal(NamedTuple):
+    """What a person was told who decided on a proposal, be it by this or by an earlier decision."""
+
+    proposal_id: UUID
+    status: str
+    reason: str | None = None
+    config_version_id: str | None = None
+
+
 @dataclass
 class Promises:
     """What people were told, which the judges hold the rows to."""
@@ -83,6 +92,8 @@ class Promises:
     """Reasons of those that were told to be there."""
     taken_back: set[UUID] = field(default_factory=set)
     """Follow-ups that are not to come, as the person was told who took them back."""
+    proposals: list[ToldOfProposal] = field(default_factory=list)
+    """What those were told who decided on proposals, since the judges looked."""
     is_calm: bool = False
     """No faults any more, and no new deliveries."""
     tries: int = 0

@@ -14,6 +14,7 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records.events import Event
 from sexton_storage.records.follow_ups import FollowUpStatus
 from sexton_storage.records.gates import Gate, GateStatus
+from sexton_storage.records.improvement import Proposal
 from sexton_storage.records.leases import Lease
 from tests.simulation.product.customers import parts_of
 from tests.simulation.product.deliveries import delivery_in
@@ -83,6 +84,29 @@ class DeliveriesSeen:
 
 
 @dataclass
+class ProposalsSeen:
+    """What judges have seen of proposals."""
+
+    read: int = 0
+    """How many of them were looked at."""
+    made: dict[UUID, UUID] = field(default_factory=dict)
+    """Event to the proposal that its run has made."""
+    rows: dict[UUID, Proposal] = field(default_factory=dict)
+    applied: dict[UUID, UUID] = field(default_factory=dict)
+    """Proposal to the version that it has become."""
+    in_force: dict[UUID, int] = field(default_factory=dict)
+    """Agent to the newest revision that a proposal has become, at the last look."""
+    leases: int = 0
+    """How many leases there were then."""
+    told: dict[UUID, set[UUID]] = field(default_factory=dict)
+    """Leases whose runs go on, with the rejections that they were told of."""
+    heard: dict[UUID, int] = field(default_factory=dict)
+    """Proposal to the token of the run that was told of its rejection and processed."""
+    rejected: dict[UUID, dict[UUID, int]] = field(default_factory=dict)
+    """By agent: proposals, with its newest token when they were first seen to be rejected."""
+
+
+@dataclass
 class Record:
     """All that judges look at, and what they have seen."""
 
@@ -125,6 +149,7 @@ class Record:
     """Gates that are resolved, as they were seen first; kept by ``resolved_gates_stay``."""
 
     follow_ups: FollowUpsSeen = field(default_factory=FollowUpsSeen)
+    proposals: ProposalsSeen = field(default_factory=ProposalsSeen)
 
     deliveries: DeliveriesSeen = field(default_factory=DeliveriesSeen)
     priced: dict[UUID, int] = field(default_factory=dict)

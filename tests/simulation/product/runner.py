@@ -38,6 +38,7 @@ from sexton_runner.wire import Gate
 from tests.simulation.product.customers import parts_of
 from tests.simulation.product.follow_up_asking import ask_later, asks_later, told_apart_by
 from tests.simulation.product.node import NAME, PORT
+from tests.simulation.product.proposal_writing import note_told, with_proposal
 from tests.simulation.product.refusals import note_refusals
 from tests.simulation.product.requests import tell_of
 from tests.simulation.product.runs import AskedGate, Handed, Runs
@@ -119,12 +120,15 @@ async def play(
     runs.used[lease_id] = live.usage
     note_refusals(plane._http, runs)
     runs.handed.append(Handed(lease_id, process.machine.name, job.lease.instructions))
+    note_told(job.lease, runs)
     try:
         rng = _script_of(seed, job)
         if runs.ask_for_more and asks_later(parts_of(job.lease.event.request_json).rest, _asked(job)):
             await ask_later(job.lease, plane, runs, _asked(job))
         ending = await _play(job, live, plane, rng, runs, voice=voice, redactor=redactor)
-        return await _put_off(live, plane) if _is_put_off(seed, job) else ending
+        if _is_put_off(seed, job):
+            return await _put_off(live, plane)
+        return with_proposal(ending, job.lease, runs, _asked(job))
     finally:
         runs.at_work.pop(live, None)
 

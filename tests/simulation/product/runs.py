@@ -1,9 +1,9 @@
 """What runners do at the moment, as judges and people see it from outside."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import trio
@@ -32,6 +32,13 @@ class Handed(NamedTuple):
     host: str
     """The machine of its runner."""
     instructions: str
+
+
+class Told(NamedTuple):
+    """Which rejections a run was told of, each with its reason."""
+
+    lease_id: UUID
+    reasons: Mapping[UUID, str]
 
 
 class RefusedUnder(NamedTuple):
@@ -76,8 +83,14 @@ class Runs:
     """Whether runs ask for follow-ups."""
     follow_ups: dict[UUID, int] = field(default_factory=dict)
     """Follow-ups that runs were told they have, and for when; database's clock, ms."""
+    propose: bool = False
+    """Whether runs propose changes of their agents' files."""
+    proposed: dict[UUID, Mapping[str, Any]] = field(default_factory=dict)
+    """Leases with what their runs propose in their reports."""
+    told: list[Told] = field(default_factory=list)
+    """Runs that have begun since the judges looked."""
     parkings: Parkings = field(default_factory=Parkings.none_yet)
 
-    def begin(self, now_ms: Callable[[], int], *, ask_for_more: bool) -> None:
+    def begin(self, now_ms: Callable[[], int], *, ask_for_more: bool, propose: bool) -> None:
         """Note what is known once there is a database."""
-        self.now_ms, self.ask_for_more = now_ms, ask_for_more
+        self.now_ms, self.ask_for_more, self.propose = now_ms, ask_for_more, propose

@@ -24,6 +24,7 @@ CALLS: Final = frozenset(
         "MemoryErasures.stop",
         "MemoryFollowUps.close",
         "MemoryFollowUps.keep",
+        "MemoryImprovement.decide",
         "MemoryJobs.add",
         "MemoryJobs.save",
         "MemoryKeyUses.begin",
@@ -31,6 +32,7 @@ CALLS: Final = frozenset(
         "MemoryTenants.credit",
         "MemoryTranscripts.append",
         "MemoryZombies.create",
+        "MemoryZombies.save",
     }
 )
 """The calls of stores that write; what goes through the journal is hit as well, by the name of its write."""
