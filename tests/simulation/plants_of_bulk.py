@@ -62,7 +62,8 @@ def _not_cancelled(record: Record) -> None:
     tables.jobs[job.id], tables.events[event.id] = job, replace(event, completed_at=None)
 
 
-def _an_erasure(record: Record, value: str) -> Erasure:
+def an_erasure(record: Record, value: str) -> Erasure:
+    """An erasure of the value that has just come to its end."""
     some = next(iter(record.tables.erasures.values()))
     done = ErasureStatus.DONE
     sha256, now = needle_of(PATH, value).sha256, record.tables.now()
@@ -76,7 +77,7 @@ def _a_value_left(record: Record) -> None:
         for event_id, request in record.read_requests().items()
         if request.customer in CUSTOMERS and not is_erased(events[event_id])
     )
-    record.tables.erasures[UUID(int=7)] = _an_erasure(record, value)
+    record.tables.erasures[UUID(int=7)] = an_erasure(record, value)
     record.before[UUID(int=7)] = len(events)
 
 
@@ -95,18 +96,18 @@ def a_replay_left(record: Record) -> UUID:
         if tables.arrivals[event_id] <= before and value in str(event):
             tables.events[event_id] = replace(event, **nothing)
     tables.events[replay.id], tables.arrivals[replay.id] = replay, max(tables.arrivals.values()) + 1
-    tables.erasures[UUID(int=7)] = _an_erasure(record, value)
+    tables.erasures[UUID(int=7)] = an_erasure(record, value)
     record.before[UUID(int=7)] = before
     return replay.id
 
 
 def _counted_twice(record: Record) -> None:
-    erasure = replace(_an_erasure(record, CUSTOMERS[0]), erased={"events": 1_000})
+    erasure = replace(an_erasure(record, CUSTOMERS[0]), erased={"events": 1_000})
     record.tables.erasures[erasure.id] = erasure
 
 
 def _an_erasure_at_rest(record: Record) -> None:
-    erasure = _an_erasure(record, CUSTOMERS[0])
+    erasure = an_erasure(record, CUSTOMERS[0])
     record.tables.erasures[erasure.id] = replace(erasure, status=ErasureStatus.WAITING, updated_at=0)
 
 

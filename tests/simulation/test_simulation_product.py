@@ -20,6 +20,7 @@ from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.follow_ups import FollowUpStatus
 from sexton_storage.records.gates import GateStatus
+from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
 from tests.simulation import (
     plants_of_arrivals,
@@ -27,6 +28,7 @@ from tests.simulation import (
     plants_of_credit,
     plants_of_follow_ups,
     plants_of_leases,
+    plants_of_proposals,
     plants_of_reports,
     plants_of_runs,
 )
@@ -112,9 +114,16 @@ def test_follow_ups_come_and_are_taken_back_although_much_goes_wrong(eventful: L
     assert record.promises.taken_back
 
 
-def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(
+def test_proposals_are_decided_and_rejections_heard_of_although_much_goes_wrong(
     eventful: Life[Outcome],
 ) -> None:
+    rows = eventful.value.record.tables.proposals.values()
+
+    assert {ProposalStatus.APPLIED, ProposalStatus.REJECTED} <= {one.status for one in rows}
+    assert any(one.heard_at for one in rows)
+
+
+def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(eventful: Life[Outcome]) -> None:
     tables = eventful.value.record.tables
 
     assert any(job.kind is JobKind.REPLAY and job.status is JobStatus.DONE for job in tables.jobs.values())
@@ -359,6 +368,7 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     **plants_of_credit.PLANTED,
     **plants_of_leases.PLANTED,
     **plants_of_follow_ups.PLANTED,
+    **plants_of_proposals.PLANTED,
 }
 
 
@@ -371,6 +381,7 @@ MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
     *plants_of_reports.MORE,
     *plants_of_credit.MORE,
     *plants_of_follow_ups.MORE_PLANTED,
+    *plants_of_proposals.MORE_PLANTED,
 )
 """More planted rows, for judges that notice more than one thing."""
 
@@ -378,10 +389,11 @@ MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
 def _copy_of(record: Record) -> Record:
     tables: Tables = copy.copy(record.tables)
     copied = ("leases", "events", "arrivals", "tenants", "gates", "frames", "waiting", "charges", "metering")
-    for name in (*copied, "jobs", "erasures", "heads", "follow_ups"):
+    for name in (*copied, "jobs", "erasures", "heads", "follow_ups", "proposals", "configs"):
         setattr(tables, name, dict(getattr(tables, name)))
     promises = replace_fields(record.promises, followed=list(record.promises.followed), strangers_saw=[])
     promises.taken_back = set(record.promises.taken_back)
+    promises.proposals = []
     return replace_fields(
         record,
         tables=tables,
@@ -389,6 +401,7 @@ def _copy_of(record: Record) -> Record:
         resolved=dict(record.resolved),
         gates=dict(record.gates),
         follow_ups=copy.deepcopy(record.follow_ups),
+        proposals=copy.deepcopy(record.proposals),
         ended=dict(record.ended),
         idle_since=dict(record.idle_since),
         requests=dict(record.requests),
@@ -410,6 +423,15 @@ def test_a_replay_that_brings_back_what_was_erased_is_noticed(eventful: Life[Out
     replay_id = plants_of_bulk.a_replay_left(record)
 
     with pytest.raises(Broken, match=f"^erased_is_gone: .*event {replay_id}"):
+        hold(record, judges_of_erasures.erased_is_gone)
+
+
+def test_a_proposal_that_keeps_what_was_erased_is_noticed(eventful: Life[Outcome]) -> None:
+    record = _copy_of(eventful.value.record)
+
+    proposal_id = plants_of_proposals.an_address_left(record)
+
+    with pytest.raises(Broken, match=f"^erased_is_gone: .*proposal {proposal_id}"):
         hold(record, judges_of_erasures.erased_is_gone)
 
 

@@ -10,6 +10,7 @@ from tests.simulation.drill import (
     faults_of_credit,
     faults_of_follow_ups,
     faults_of_holders,
+    faults_of_proposals,
     faults_of_rows,
     faults_of_runners,
     faults_of_servers,
@@ -26,6 +27,7 @@ FAULTS: Final[tuple[Fault, ...]] = (
     *faults_of_credit.FAULTS,
     *faults_of_holders.FAULTS,
     *faults_of_follow_ups.FAULTS,
+    *faults_of_proposals.FAULTS,
 )
 
 

@@ -66,7 +66,7 @@ def one_run_at_a_time(record: Record) -> Iterator[str]:
 
 
 def handed_its_own(record: Record) -> Iterator[str]:
-    """A runner is given leases that are its own, and each run its agent's instructions, of its lease's version."""
+    """A runner is given leases that are its own, and each run its agent's instructions, as of its version."""
     tables = record.tables
     for lease_id, host, instructions in record.runs.handed:
         lease = tables.leases[lease_id]

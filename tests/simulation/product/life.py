@@ -67,8 +67,8 @@ class Size:
     begins_s: float | None = None
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
-    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups and make proposals, credit is short, and
-    servers are hit between a commit and its answer, the last two in some seeds only.
+    """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups and make proposals,
+    credit is short, and servers are hit between a commit and its answer, the last two in some seeds only.
 
     Lives that were kept before had none of these.
     """

@@ -26,12 +26,10 @@ def proposes(number: int) -> bool:
 
 
 def proposal_of(instructions: str, number: int, customer: str) -> Mapping[str, Any]:
-    """A change of the second line of the instructions; the agent stays who it is.
+    r"""A change of the second line of the instructions; the agent stays who it is.
 
-    >>> print(proposal_of("You are doctor-0: look.\\nMind case 7.", 8, "a@b.c")["source_markdown"].partition("---\\n\\n")[2])
-    You are doctor-0: look.
-    Mind case 8.
-    <BLANKLINE>
+    >>> proposal_of("You are doctor-0: look.\nMind case 7.", 8, "a@b.c")["source_markdown"].split("\n")[-4:]
+    ['', 'You are doctor-0: look.', 'Mind case 8.', '']
     """
     first = instructions.partition("\n")[0]
     name = first.removeprefix(OF).partition(":")[0]
