@@ -84,8 +84,8 @@ def _left_beside(tables: Tables, erasure: Erasure, persons: set[UUID]) -> Iterat
         if delivery.event_id in persons and _has(value, delivery.headers, delivery.detail):
             yield f"delivery {delivery.id} has the value of erasure {erasure.id}"
     for proposal in tables.proposals.values():
-        texts = (proposal.title, proposal.rationale, proposal.rejection_reason)
-        if proposal.event_id in persons and _has(value, *texts):
+        said = (proposal.title, proposal.rationale, proposal.rejection_reason)
+        if proposal.event_id in persons and _has(value, *said):
             yield f"proposal {proposal.id} has the value of erasure {erasure.id}"
     for job in tables.jobs.values():
         if job.ended_at is not None and _has(value, job.filter, job.request_json):
