@@ -262,6 +262,27 @@ async def test_a_rejection_is_told_until_a_run_that_heard_it_is_processed(world:
         assert len(following.rejections) == left
 
 
+async def test_a_server_that_comes_too_late_takes_nothing_from_the_run_that_was_told(
+    world: StorageWorld,
+) -> None:
+    agent = await world.agent()
+    store = world.storage.improvement
+    await store.decide(rejected(world, await propose(world, agent)))
+    await world.append(agent)
+    over = (await world.claim(agent)).lease
+    await world.end(over, EventEnd(EventStatus.AGENT_ERROR))
+    await world.append(agent)
+    lease = (await world.claim(agent)).lease
+
+    told = await store.lessons(agent.id, agent.workspace_id, lease.id)
+    late = await store.lessons(agent.id, agent.workspace_id, over.id)
+    await world.end(lease, EventEnd(EventStatus.PROCESSED))
+    following = await store.lessons(agent.id, agent.workspace_id, new_id())
+
+    assert len(told.rejections) == len(late.rejections) == 1
+    assert following.rejections == ()
+
+
 async def test_a_run_that_was_told_nothing_has_heard_nothing(world: StorageWorld) -> None:
     agent = await world.agent()
     await world.append(agent)

@@ -101,7 +101,9 @@ class MemoryImprovement(MemoryStore):
             ),
             key=lambda p: (p.decided_at or 0, p.id),
         )[:REJECTIONS_TOLD]
-        for proposal in unheard:
+        lease = self._tables.leases.get(lease_id)
+        # A server that comes late does not take what a later lease was handed.
+        for proposal in unheard if lease is not None and lease.ended_at is None else ():
             self._tables.proposals[proposal.id] = replace(proposal, handed_lease_id=lease_id)
         tokens = self._tables.context_tokens.get(workspace_id, DEFAULT_CONTEXT_TOKENS)
         return Lessons(tuple(unheard), tuple(self._scores(zombie_id)[: tokens // TOKENS_A_SCORE]), tokens)

@@ -135,7 +135,7 @@ class ImprovementStore(Protocol):
     async def lessons(self, zombie_id: UUID, workspace_id: UUID, lease_id: UUID) -> Lessons:
         """What this lease's run is told.
 
-        The lease is noted with the rejections, so that its end can mark them as heard.
+        The lease is noted with the rejections while it is live, so that its end can mark them as heard.
         """
         ...
 

@@ -54,7 +54,11 @@ _UNHEARD = f"""
 {_PROPOSAL} WHERE zombie_id = $1 AND status = 'REJECTED' AND heard_at IS NULL
  ORDER BY decided_at, id LIMIT {REJECTIONS_TOLD}
 """
-_HAND = "UPDATE proposals SET handed_lease_id = $2 WHERE id = ANY($1)"
+# A server that comes late does not take what a later lease was handed.
+_HAND = """
+UPDATE proposals SET handed_lease_id = $2
+ WHERE id = ANY($1) AND EXISTS (SELECT FROM leases WHERE id = $2 AND ended_at IS NULL)
+"""
 _RECENT = f"""
 SELECT {SCORES.columns()} FROM scores WHERE zombie_id = $1 ORDER BY created_at DESC, event_id DESC LIMIT $2
 """
