@@ -64,6 +64,8 @@ def _a_lease_for_nothing(record: Record) -> None:
 
 def _set_aside_with_credit(record: Record) -> None:
     event = next(iter(record.tables.events.values()))
+    tenant = record.tables.tenants[event.tenant_id]
+    record.tables.tenants[tenant.id] = replace(tenant, balance_nanos=1, exhausted_at=None)
     record.tables.events[event.id] = replace(
         event, status=EventStatus.GATE_BLOCKED, failure_label="balance_exhausted", completed_at=None
     )
