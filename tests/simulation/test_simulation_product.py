@@ -123,7 +123,9 @@ def test_proposals_are_decided_and_rejections_heard_of_although_much_goes_wrong(
     assert any(one.heard_at for one in rows)
 
 
-def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(eventful: Life[Outcome]) -> None:
+def test_events_are_replayed_in_bulk_and_values_erased_although_much_goes_wrong(
+    eventful: Life[Outcome],
+) -> None:
     tables = eventful.value.record.tables
 
     assert any(job.kind is JobKind.REPLAY and job.status is JobStatus.DONE for job in tables.jobs.values())

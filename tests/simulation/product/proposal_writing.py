@@ -9,6 +9,7 @@ from uuid import UUID
 
 from sexton_runner.run import Ending, Outcome
 from sexton_runner.wire import Lease
+from tests.simulation.product.busy_agents import AGENTS
 from tests.simulation.product.customers import parts_of
 from tests.simulation.product.runs import Runs, Told
 from tests.worlds.samples import skill_md
@@ -33,10 +34,12 @@ def proposal_of(instructions: str, number: int, customer: str) -> Mapping[str, A
     """
     first = instructions.partition("\n")[0]
     name = first.removeprefix(OF).partition(":")[0]
+    # The file is replaced as a whole, and the model is a line of it.
+    model = AGENTS[int(name.rpartition("-")[2])].model
     return {
         "title": f"Mind case {number}",
         "rationale": f"It has come up again for {customer}.",
-        "source_markdown": skill_md(name, body=f"\n{first}\nMind case {number}.\n"),
+        "source_markdown": skill_md(name, model=model, body=f"\n{first}\nMind case {number}.\n"),
     }
 
 
