@@ -15,7 +15,6 @@ import pytest
 from msgspec.structs import replace
 
 from sexton_engine import ActorSystem
-from sexton_runner.lease import Usage
 from sexton_storage.memory.tables import Tables
 from sexton_storage.records.erasures import ErasureStatus
 from sexton_storage.records.follow_ups import FollowUpStatus
@@ -24,6 +23,7 @@ from sexton_storage.records.improvement import ProposalStatus
 from sexton_storage.records.jobs import JobKind, JobStatus
 from tests.simulation import (
     plants_of_arrivals,
+    plants_of_books,
     plants_of_bulk,
     plants_of_credit,
     plants_of_follow_ups,
@@ -36,7 +36,6 @@ from tests.simulation.drill.faults import fault_named
 from tests.simulation.drill.planting import found, planted
 from tests.simulation.product import (
     judges,
-    judges_of_books,
     judges_of_erasures,
     judges_of_leases,
     judges_of_programs,
@@ -204,12 +203,6 @@ def _another_order(record: Record) -> None:
     arrivals[first], arrivals[last] = arrivals[last], arrivals[first]
 
 
-def _a_lost_cent(record: Record) -> None:
-    agent = next(iter(record.tables.zombies.values()))
-    tenant = record.tables.tenants[agent.tenant_id]
-    record.tables.tenants[tenant.id] = replace(tenant, balance_nanos=tenant.balance_nanos - 1)
-
-
 def _another_decision(record: Record) -> None:
     gate = next(gate for gate in record.tables.gates.values() if gate.status is not GateStatus.PENDING)
     record.resolved[gate.id] = GateStatus.PENDING
@@ -229,26 +222,6 @@ def _nobody_comes(record: Record) -> None:
     agent = UUID(int=1)
     record.tables.waiting[agent] = {UUID(int=2)}
     record.idle_since[agent] = 0
-
-
-def _a_lost_bill(record: Record) -> None:
-    del record.tables.charges[next(iter(record.tables.charges))]
-
-
-def _a_minute_twice(record: Record) -> None:
-    event_id, rows = next(iter(record.tables.metering.items()))
-    place, row = next(iter(rows.items()))
-    record.tables.metering[event_id] = {**rows, place: replace(row, run_ms=row.run_ms + 3_600_000)}
-
-
-def _written_and_not_metered(record: Record) -> None:
-    lease = next(lease for lease in record.tables.leases.values() if lease.output_tokens)
-    record.tables.leases[lease.id] = replace(lease, output_tokens=lease.output_tokens - 1)
-
-
-def _a_bill_of_other_tokens(record: Record) -> None:
-    charge = next(iter(record.tables.charges.values()))
-    record.tables.charges[charge.id] = replace(charge, token_count_input=charge.token_count_input + 1)
 
 
 def _a_gate_twice(record: Record) -> None:
@@ -281,11 +254,6 @@ def _two_runs(record: Record) -> None:
 def _a_false_death(record: Record) -> None:
     _a_lease_of_hours(record)
     record.runs.told_lost.append((next(iter(record.tables.leases)), "UZ-RUN-011", 0))
-
-
-def _more_than_used(record: Record) -> None:
-    lease = next(lease for lease in record.tables.leases.values() if lease.input_tokens)
-    record.runs.used[lease.id] = Usage(lambda: 0.0, input_tokens=lease.input_tokens - 1)
 
 
 def _others_instructions(record: Record) -> None:
@@ -345,10 +313,6 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges.no_old_token: _two_reports,
     judges.accepted_once: _a_lost_event,
     judges.order_of_agent: _another_order,
-    judges_of_books.every_cent_once: _a_lost_cent,
-    judges_of_books.books_agree: _a_lost_bill,
-    judges_of_books.nothing_metered_twice: _a_minute_twice,
-    judges_of_books.tokens_as_used: _more_than_used,
     judges.one_gate_an_action: _a_gate_twice,
     judges.a_term_is_short: _a_lease_of_hours,
     judges.tenants_apart: _a_stranger_sees,
@@ -364,6 +328,7 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
     judges.nothing_forgotten: _nobody_comes,
     judges.fires_in_time: _a_lost_firing,
     **plants_of_arrivals.PLANTED,
+    **plants_of_books.PLANTED,
     **plants_of_bulk.PLANTED,
     **plants_of_runs.PLANTED,
     **plants_of_reports.PLANTED,
@@ -376,10 +341,9 @@ PLANTED: dict[Judge, Callable[[Record], None]] = {
 
 MORE_PLANTED: tuple[tuple[Judge, Callable[[Record], None]], ...] = (
     (judges_of_programs.handed_its_own, _anothers_lease),
-    (judges_of_books.nothing_metered_twice, _written_and_not_metered),
-    (judges_of_books.nothing_metered_twice, _a_bill_of_other_tokens),
     (judges_of_leases.holders_are_served, plants_of_leases.put_off_in_peace),
     *plants_of_arrivals.MORE,
+    *plants_of_books.MORE,
     *plants_of_reports.MORE,
     *plants_of_credit.MORE,
     *plants_of_follow_ups.MORE_PLANTED,
