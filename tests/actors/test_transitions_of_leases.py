@@ -342,13 +342,15 @@ def test_a_report_that_cannot_be_is_refused(says: dict[str, Any], code: str | No
 
 # --- back to the queue --------------------------------------------------------------------------------------
 
+HELD_MS = 40_000
+"""How long the runner has had the lease, which counts however it gives it back."""
 BACK = EndLease(
     *(IT, 4, LeaseStatus.RELEASED, NOW, PART),
-    EventEnd(EventStatus.RECEIVED, give_attempt_back=True),
+    EventEnd(EventStatus.RECEIVED, give_attempt_back=True, wall_ms=HELD_MS),
     (taken_back("released", reason="why"),),
     require_unexpired=True,
 )
-STOPPED = replace(BACK, event=CANCELLED, frames=(CANCELLED_FRAME,))
+STOPPED = replace(BACK, event=replace(CANCELLED, wall_ms=HELD_MS), frames=(CANCELLED_FRAME,))
 USED = Usage(11, 22, 33, cache_write_tokens=44)
 
 
@@ -360,7 +362,7 @@ def test_an_event_is_released_at_once_or_after_a_time() -> None:
         give_attempt_back=True,
         retry_at=NOW + 9,
         checkpoint={"b": 2},
-        wall_ms=40_000,
+        wall_ms=HELD_MS,
     )
     less = release(STATE, replace(asked, usage=Usage(1, 1, 1, cache_write_tokens=1)), NOW)
 
@@ -395,8 +397,10 @@ def test_the_wall_time_of_a_run_is_never_below_nothing() -> None:
 
 
 def test_a_grant_that_reached_nobody_goes_back_unbilled() -> None:
+    nobody_ran = replace(BACK.event, wall_ms=0)
+
     assert undelivered(STATE, NOW) == replace(
-        BACK, slice=None, require_unexpired=False, frames=(taken_back("undelivered"),)
+        BACK, slice=None, event=nobody_ran, require_unexpired=False, frames=(taken_back("undelivered"),)
     )
     assert undelivered(OVER, NOW) is None
 
@@ -407,7 +411,7 @@ def test_a_run_parks_at_a_gate_of_its_event() -> None:
         EventStatus.WAITING_APPROVAL,
         give_attempt_back=True,
         checkpoint={"b": 2},
-        wall_ms=40_000,
+        wall_ms=HELD_MS,
     )
     parked = EndLease(
         *(IT, 4, LeaseStatus.PARKED, NOW, PART, told, ()), require_unexpired=True, parked_gate_id=GATE_ID

@@ -43,7 +43,7 @@ from tests.simulation.product import (
 from tests.simulation.product.judges import HEALED, JUDGES
 from tests.simulation.product.judges_of_programs import OF_NODES
 from tests.simulation.product.life import Outcome, lasting, live
-from tests.simulation.product.record import Broken, DeliveriesSeen, Judge, Record, Streaks, hold
+from tests.simulation.product.record import Broken, DeliveriesSeen, Judge, Record, RunTimes, Streaks, hold
 from tests.simulation.product.runs import Handed, Runs
 from tests.simulation.shrink import failure_of
 from tests.simulation.world.processes import State
@@ -379,6 +379,7 @@ def _copy_of(record: Record) -> Record:
         priced={},
         answered=set(),
         streaks=Streaks(),
+        run_times=RunTimes(),
         set_aside=set(record.set_aside),
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from sexton_actors.protocol.hub import News
-from sexton_storage.writes import RenewLease
+from sexton_storage.writes import EndLease, RenewLease
 from tests.simulation.drill.planting import Fault
 
 LEASE: Final = "sexton_actors.lease"
@@ -41,6 +41,16 @@ def _tokens_again(next_slice: Any) -> Any:
     return lambda lease, usage, waits, now: next_slice(
         replace(lease, input_tokens=0, cached_input_tokens=0, output_tokens=0), usage, waits, now
     )
+
+
+def _no_time(release: Any) -> Any:
+    def changed(state: Any, message: Any, now: int) -> Any:
+        ended = release(state, message, now)
+        if not isinstance(ended, EndLease) or message.usage is not None:
+            return ended
+        return replace(ended, event=replace(ended.event, wall_ms=0))
+
+    return changed
 
 
 def _until_the_ceiling(renew: Any) -> Any:
@@ -100,6 +110,13 @@ def _blind(_: Any) -> Any:
 
 
 FAULTS: Final = (
+    Fault(
+        "drained-for-nothing",
+        "a run that drains does not count in its event's time",
+        f"{LEASE}.transitions.releases",
+        "release",
+        _no_time,
+    ),
     Fault(
         "end-untold",
         "the end of an event is not told in its stream",

@@ -49,7 +49,11 @@ from tests.simulation.product.judges_of_programs import (
     one_run_at_a_time,
 )
 from tests.simulation.product.judges_of_proposals import OF_PROPOSALS
-from tests.simulation.product.judges_of_reports import kept_as_reported, streaks_count_on
+from tests.simulation.product.judges_of_reports import (
+    kept_as_reported,
+    run_times_add_up,
+    streaks_count_on,
+)
 from tests.simulation.product.judges_of_runs import later_is_later, one_ceiling, scored_as_decided
 from tests.simulation.product.record import Judge, Record
 
@@ -239,6 +243,7 @@ JUDGES: Final[Sequence[Judge]] = (
     one_ceiling,
     scored_as_decided,
     kept_as_reported,
+    run_times_add_up,
     streaks_count_on,
     *OF_CREDIT,
     holders_are_served,

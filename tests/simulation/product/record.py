@@ -54,6 +54,20 @@ class Streaks:
     """By agent."""
 
 
+@dataclass
+class RunTimes:
+    """How long the runs of each event took, as the judges add it up."""
+
+    read: int = 0
+    """How many leases have been looked at."""
+    going_on: list[UUID] = field(default_factory=list)
+    """Leases that had not ended at the last look."""
+    ran_ms: Counter[UUID] = field(default_factory=Counter)
+    """By event."""
+    seen: dict[UUID, Event] = field(default_factory=dict)
+    """Events as they were when they were compared last."""
+
+
 class Exhausted(NamedTuple):
     """A tenant with nothing left, as the judges saw it."""
 
@@ -134,6 +148,7 @@ class Record:
     as_reported: dict[UUID, Event] = field(default_factory=dict)
     """Leases with their events, as these were when they were compared with the reports."""
     streaks: Streaks = field(default_factory=Streaks)
+    run_times: RunTimes = field(default_factory=RunTimes)
 
     first_credit: dict[UUID, int] = field(default_factory=dict)
     """What tenants began with that did not begin with what is usual."""

@@ -9,12 +9,16 @@ from sexton_actors.protocol.lease import Park, Release
 from sexton_actors.refusal import Refusal
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.gates import Gate
-from sexton_storage.records.leases import LeaseStatus
+from sexton_storage.records.leases import Lease, LeaseStatus
+from sexton_storage.records.metering import Slice
 from sexton_storage.writes import EndLease, EventEnd
 
 
 def release(state: LeaseState, message: Release, now: int) -> EndLease | Refusal:
-    """Back to the queue, at once or after a time; one that was to be cancelled ends instead."""
+    """Back to the queue, at once or after a time; one that was to be cancelled ends instead.
+
+    Only a run that says what it has used leaves a checkpoint to go on from.
+    """
     lease, usage = state.lease, message.usage
     if refusal := fenced(lease, message.runner_id, message.fencing_token, now, STALE):
         return refusal
@@ -22,15 +26,11 @@ def release(state: LeaseState, message: Release, now: int) -> EndLease | Refusal
         return refusal
     retry_at = None if message.retry_after_ms is None else now + message.retry_after_ms
     ended = back_to_queue(lease, now, "released", message.reason, retry_at)
-    if ended.event.status is EventStatus.RECEIVED and usage is not None:
-        end = msgspec.structs.replace(
-            ended.event,
-            checkpoint=message.checkpoint,
-            wall_ms=max(0, now - lease.granted_at),
-        )
-        ended = msgspec.structs.replace(ended, event=end)
+    end = ended.event
+    if end.status is EventStatus.RECEIVED and usage is not None:
+        end = msgspec.structs.replace(end, checkpoint=message.checkpoint)
     billed = slice_to(state, now) if usage is None else next_slice(lease, usage, state.waits, now)
-    return msgspec.structs.replace(ended, slice=billed, require_unexpired=True)
+    return _given_back(ended, lease, end, billed)
 
 
 def undelivered(state: LeaseState, now: int) -> EndLease | None:
@@ -57,9 +57,14 @@ def park(state: LeaseState, message: Park, gate: Gate | None, now: int) -> EndLe
             status=EventStatus.WAITING_APPROVAL,
             give_attempt_back=True,
             checkpoint=message.checkpoint,
-            wall_ms=max(0, now - lease.granted_at),
         )
         ended = end_lease(lease, LeaseStatus.PARKED, end, now)
         # A gate resolved meanwhile does not keep the event waiting: it is received again in the same commit.
         ended = msgspec.structs.replace(ended, parked_gate_id=gate.id)
-    return msgspec.structs.replace(ended, slice=slice_to(state, now), require_unexpired=True)
+    return _given_back(ended, lease, ended.event, slice_to(state, now))
+
+
+def _given_back(ended: EndLease, lease: Lease, end: EventEnd, billed: Slice) -> EndLease:
+    """The write of a runner that leaves its run. The time of its lease counts, also if the event is over."""
+    end = msgspec.structs.replace(end, wall_ms=max(0, ended.now - lease.granted_at))
+    return msgspec.structs.replace(ended, event=end, slice=billed, require_unexpired=True)
