@@ -41,20 +41,23 @@ _CHARGED_SO_FAR = (
     "CASE WHEN e.status = 'running' THEN (SELECT coalesce(sum(m.charged_nanos), 0)::bigint FROM metering m"
     " WHERE m.event_id = e.id) ELSE e.charged_nanos END"
 )
-# What its ended leases were billed for stands in the event, and what the live one was in that lease.
-_TOKENS_SO_FAR = (
-    "CASE WHEN e.status = 'running' THEN e.{name} + coalesce((SELECT l.{name}"
-    " FROM live_leases n JOIN leases l ON l.id = n.lease_id"
-    " WHERE n.workspace_id = e.workspace_id AND n.zombie_id = e.zombie_id AND n.event_id = e.id), 0)"
-    " ELSE e.{name} END"
-)
 _TOKENS = ("input_tokens", "cached_input_tokens", "cache_write_tokens", "output_tokens")
 _SO_FAR = {
     "charged_nanos": _CHARGED_SO_FAR,
-    **{name: _TOKENS_SO_FAR.format(name=name) for name in _TOKENS},
+    **{name: f"e.{name} + coalesce(u.{name}, 0)" for name in _TOKENS},
 }
-"""Columns of an event that grow while it runs."""
+"""Columns of an event that grow while it runs, of events with ``_UNDER_WAY``."""
+# What its ended leases were billed for stands in the event, and what the live one was in that lease. OFFSET 0
+# has it looked up for each event: else the planner joins all leases to a page.
+_UNDER_WAY = f"""
+  LEFT JOIN LATERAL (
+    SELECT {", ".join(f"l.{name}" for name in _TOKENS)}
+      FROM live_leases v JOIN leases l ON l.id = v.lease_id
+     WHERE e.status = 'running' AND v.workspace_id = e.workspace_id AND v.zombie_id = e.zombie_id
+       AND v.event_id = e.id OFFSET 0) u ON true
+"""
 _COLUMNS = ", ".join(_SO_FAR.get(name, f"e.{name}") for name in EVENTS.names)
+_ONE = f"SELECT {_COLUMNS} FROM events e {_UNDER_WAY} WHERE e.id = $1"
 _LEFT_OUT = {"checkpoint", "response_text", "evidence"}
 _REQUESTS = ", ".join("NULL" if name in _LEFT_OUT else f"e.{name}" for name in EVENTS.names)
 _REQUEST_BYTES = "octet_length(e.request_json)"
@@ -73,6 +76,12 @@ _LISTED = {
     "zombie_name": "(SELECT a.name FROM zombies a WHERE a.id = e.zombie_id)",
 }
 _LISTED_COLUMNS = ", ".join(_LISTED.get(name, f"e.{name}") for name in LISTED_EVENTS.names)
+# What has to be looked up of each is looked up of the page alone.
+_PAGE = f"""
+SELECT {_LISTED_COLUMNS}
+  FROM (SELECT e.* FROM {{source}} WHERE {{where}} {{newest}} LIMIT {{limit}}) e {_UNDER_WAY}
+ ORDER BY e.created_at DESC, e.arrival DESC
+"""
 _SEEN = """
 SELECT k.event_id FROM dedup_keys k
  WHERE k.zombie_id = $1 AND k.key IN ($2, $3) AND k.seen_at > $4 AND (k.key = $2 OR NOT k.by_body)
@@ -140,16 +149,17 @@ WITH looked AS MATERIALIZED (
 ), near AS MATERIALIZED (
     SELECT * FROM looked WHERE upto <= {most} OR place = 1
 )
-SELECT z.stopped, z.created_at, z.id, f.*
+SELECT z.stopped, z.created_at, z.id, {columns}
   FROM (SELECT (SELECT count(*) FROM looked) = {look_through}
                OR EXISTS (SELECT FROM looked WHERE upto > {most}) AS stopped, n.created_at, n.id
           FROM near n ORDER BY n.place DESC LIMIT 1) z
   LEFT JOIN LATERAL (
-    SELECT {columns}, n.place AS found_at
+    SELECT e.*, n.place AS found_at
       FROM (SELECT * FROM near ORDER BY place) n
      CROSS JOIN LATERAL (SELECT * FROM events x WHERE x.id = n.id OFFSET 0) e
-     WHERE {picked} ORDER BY n.place LIMIT {limit}) f ON true
- ORDER BY f.found_at
+     WHERE {picked} ORDER BY n.place LIMIT {limit}) e ON true
+  {under_way}
+ ORDER BY e.found_at
 """
 _STOP_COLUMNS = 3
 _WORDS_PLACE = "SELECT txid FROM event_words_place WHERE filled"
@@ -174,7 +184,7 @@ SELECT EXISTS (SELECT FROM waiting_events e WHERE e.zombie_id = h.zombie_id),
 
 class PostgresEvents(PostgresStore):
     async def load(self, event_id: UUID) -> Event | None:
-        return EVENTS.maybe(await self._row(f"SELECT {_COLUMNS} FROM events e WHERE e.id = $1", event_id))
+        return EVENTS.maybe(await self._row(_ONE, event_id))
 
     async def load_requests(self, event_ids: Sequence[UUID]) -> Sequence[Event]:
         query = f"SELECT {_REQUESTS} FROM events e WHERE e.id = ANY($1)"
@@ -198,8 +208,9 @@ class PostgresEvents(PostgresStore):
         if actor_glob is not None:
             _add_actor(where, actor_glob)
         newest = _NEWEST.format(row=row)
-        columns = _LISTED_COLUMNS.format(whole=int(whole_bytes))
-        query = f"SELECT {columns} FROM {source} WHERE {where} {newest} LIMIT {int(limit)}"
+        query = _PAGE.format(
+            whole=int(whole_bytes), source=source, where=where, newest=newest, limit=int(limit)
+        )
         return LISTED_EVENTS.many(await self._rows(query, *where.args))
 
     async def search(
@@ -232,6 +243,7 @@ class PostgresEvents(PostgresStore):
             look_through=int(look_through),
             most=LOOKED_BYTES,
             columns=_LISTED_COLUMNS.format(whole=WHOLE_BYTES),
+            under_way=_UNDER_WAY,
             picked=outer,
             limit=int(limit),
         )
