@@ -1,6 +1,6 @@
 """What each judge of bulk jobs and erasures is there for, put into the rows of a life."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -81,24 +81,62 @@ def _a_value_left(record: Record) -> None:
     record.before[UUID(int=7)] = len(events)
 
 
-def a_replay_left(record: Record) -> UUID:
-    """Erase a customer's first event and what names the customer before that; a replay of it comes later."""
-    tables, requests = record.tables, record.read_requests()
-    first = next(
+def _first_of(record: Record, among: Collection[UUID]) -> UUID:
+    """The first event of these that is a customer's and is as it was."""
+    requests, events = record.read_requests().items(), record.tables.events
+    return next(
         one
-        for one, request in requests.items()
-        if request.customer in CUSTOMERS and not is_erased(tables.events[one])
+        for one, request in requests
+        if one in among and request.customer in CUSTOMERS and not is_erased(events[one])
     )
-    value, before = requests[first].customer, tables.arrivals[first]
-    replay = replace(tables.events[first], id=UUID(int=8), resumes_event_id=first)
+
+
+def _erase_events(record: Record, first: UUID) -> str:
+    """Erase a customer's first event, and what names the customer before that; nothing beside the events."""
+    tables = record.tables
+    value, before = record.read_requests()[first].customer, tables.arrivals[first]
     nothing = {"request_json": ERASED_DOCUMENT, "response_text": None, "evidence": None, "checkpoint": None}
     for event_id, event in list(tables.events.items()):
         if tables.arrivals[event_id] <= before and value in str(event):
             tables.events[event_id] = replace(event, **nothing)
-    tables.events[replay.id], tables.arrivals[replay.id] = replay, max(tables.arrivals.values()) + 1
     tables.erasures[UUID(int=7)] = an_erasure(record, value)
     record.before[UUID(int=7)] = before
+    return value
+
+
+def a_replay_left(record: Record) -> UUID:
+    """A replay of a customer's first event comes after it was erased."""
+    tables = record.tables
+    first = _first_of(record, tables.events)
+    replay = replace(tables.events[first], id=UUID(int=8), resumes_event_id=first)
+    _erase_events(record, first)
+    tables.events[replay.id], tables.arrivals[replay.id] = replay, max(tables.arrivals.values()) + 1
     return replay.id
+
+
+def a_transcript_left(record: Record) -> UUID:
+    """A pass has taken a customer's event, and left what its runs have said."""
+    tables = record.tables
+    told = {event_id for (_, event_id, _), entries in tables.transcript_entries.items() if entries}
+    first = _first_of(record, told)
+    _erase_events(record, first)
+    waiting = replace(tables.erasures[UUID(int=7)], status=ErasureStatus.WAITING, passes=1)
+    tables.erasures = {waiting.id: waiting}
+    return first
+
+
+def a_value_in_a_transcript(record: Record) -> UUID:
+    """A customer is named where an event of nobody's was run."""
+    tables = record.tables
+    first = _first_of(record, tables.events)
+    value = _erase_events(record, first)
+    key, entries = next((key, one) for key, one in tables.transcript_entries.items() if one)
+    number, entry = next(iter(entries.items()))
+    stranger = replace(tables.events[first], id=UUID(int=8), request_json="{}")
+    tables.events[stranger.id], tables.arrivals[stranger.id] = stranger, tables.arrivals[first]
+    said = {number: replace(entry, data={"said": f"Write to {value}."})}
+    tables.transcript_entries = {(key[0], stranger.id, key[2]): said}
+    return stranger.id
 
 
 def _counted_twice(record: Record) -> None:

@@ -372,6 +372,7 @@ def _copy_of(record: Record) -> Record:
         idle_since=dict(record.idle_since),
         requests=dict(record.requests),
         before=dict(record.before),
+        passes=dict(record.passes),
         runs=Runs(reported=dict(record.runs.reported)),
         doubled={},
         as_reported={},
@@ -384,12 +385,18 @@ def _copy_of(record: Record) -> Record:
     )
 
 
-def test_a_replay_that_brings_back_what_was_erased_is_noticed(eventful: Life[Outcome]) -> None:
+@pytest.mark.parametrize(
+    "plant",
+    [plants_of_bulk.a_replay_left, plants_of_bulk.a_transcript_left, plants_of_bulk.a_value_in_a_transcript],
+)
+def test_a_value_that_is_left_is_noticed_wherever_it_is(
+    eventful: Life[Outcome], plant: Callable[[Record], UUID]
+) -> None:
     record = _copy_of(eventful.value.record)
 
-    replay_id = plants_of_bulk.a_replay_left(record)
+    event_id = plant(record)
 
-    with pytest.raises(Broken, match=f"^erased_is_gone: .*event {replay_id}"):
+    with pytest.raises(Broken, match=f"^erased_is_gone: .* event {event_id}"):
         hold(record, judges_of_erasures.erased_is_gone)
 
 

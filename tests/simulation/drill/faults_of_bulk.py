@@ -50,6 +50,10 @@ def _all_but_frames(surfaces: Any) -> Any:
     return tuple(name for name in surfaces if name != "frames")
 
 
+def _all_but_transcripts(surfaces: Any) -> Any:
+    return tuple(name for name in surfaces if name != "transcripts")
+
+
 def _charge_too(put_event: Any) -> Any:
     return lambda tables, event, left: put_event(tables, event, {**left, "charged_nanos": 0})
 
@@ -96,6 +100,13 @@ FAULTS: Final = (
         ERASURES,
         "SURFACES",
         _all_but_frames,
+    ),
+    Fault(
+        "erasure-leaves-transcripts",
+        "an erasure does not look through transcripts",
+        ERASURES,
+        "SURFACES",
+        _all_but_transcripts,
     ),
     Fault(
         "erasure-takes-charges",

@@ -28,6 +28,7 @@ def is_erased(event: Event) -> bool:
 def erased_is_gone(record: Record) -> Iterator[str]:
     """When an erasure is done, what was there before its last pass has the value nowhere, nor a replay."""
     tables, now = record.tables, record.tables.now()
+    about = Counter(erasure.sha256 for erasure in tables.erasures.values() if not erasure.dry_run)
     for erasure in tables.erasures.values():
         if erasure.dry_run or erasure.status is ErasureStatus.STOPPED:
             continue
@@ -38,6 +39,9 @@ def erased_is_gone(record: Record) -> Iterator[str]:
         before = record.before.setdefault(erasure.id, record.arrived)
         if erasure.status is ErasureStatus.DONE and now - (erasure.ended_at or 0) <= FRESH_MS:
             yield from _left(record, erasure, before)
+        # Of two about the same value, one may be between an event and its transcript, or have stopped there.
+        if erasure.status is not ErasureStatus.RUNNING and about[erasure.sha256] == 1:
+            yield from _left_by_a_pass(record, erasure)
     record.arrived = len(tables.arrivals)
 
 
@@ -45,9 +49,11 @@ def _left(record: Record, erasure: Erasure, before: int) -> Iterator[str]:
     """What is left of what was there when ``before`` events had arrived, and of what was made from that."""
     tables, value = record.tables, _CUSTOMER_OF[erasure.sha256]
     persons: set[UUID] = set()
+    there: set[UUID] = set()
     for event_id, request in record.read_requests().items():
         if not _is_from(tables, event_id, before):
             continue
+        there.add(event_id)
         event = tables.events[event_id]
         if request.customer == value:
             persons.add(event_id)
@@ -56,6 +62,7 @@ def _left(record: Record, erasure: Erasure, before: int) -> Iterator[str]:
         texts = (event.request_json, event.response_text, event.source_event_id, event.evidence)
         if _has(value, *texts, event.checkpoint):
             yield f"event {event_id} has the value of erasure {erasure.id}"
+    yield from _left_in_transcripts(tables, erasure, there)
     yield from _left_beside(tables, erasure, persons)
 
 
@@ -66,6 +73,28 @@ def _is_from(tables: Tables, event_id: UUID | None, before: int) -> bool:
             return True
         event_id = event.resumes_event_id
     return False
+
+
+def _left_in_transcripts(tables: Tables, erasure: Erasure, there: set[UUID]) -> Iterator[str]:
+    value = _CUSTOMER_OF[erasure.sha256]
+    for (_, event_id, _), entries in tables.transcript_entries.items():
+        if event_id in there and any(_has(value, entry.data) for entry in entries.values()):
+            yield f"the transcript of event {event_id} has the value of erasure {erasure.id}"
+
+
+def _left_by_a_pass(record: Record, erasure: Erasure) -> Iterator[str]:
+    """A pass that has taken a person's event has taken its transcript; asked once after each pass."""
+    if record.passes.get(erasure.id, 0) == erasure.passes:
+        return
+    record.passes[erasure.id] = erasure.passes
+    tables, requests = record.tables, record.read_requests()
+    value = _CUSTOMER_OF[erasure.sha256]
+    for (_, event_id, _), entries in tables.transcript_entries.items():
+        request = requests.get(event_id)
+        if not entries or request is None or request.customer != value:
+            continue
+        if is_erased(tables.events[event_id]):
+            yield f"the transcript of event {event_id} is there, which erasure {erasure.id} has taken"
 
 
 def _left_beside(tables: Tables, erasure: Erasure, persons: set[UUID]) -> Iterator[str]:

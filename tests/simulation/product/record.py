@@ -142,6 +142,8 @@ class Record:
     """By event; kept by ``read_requests``."""
     before: dict[UUID, int] = field(default_factory=dict)
     """Erasure to how many events had arrived before its last pass began, at least."""
+    passes: dict[UUID, int] = field(default_factory=dict)
+    """Erasure to its passes whose transcripts were looked at."""
     arrived: int = 0
     """How many events had arrived when the judges last looked for erasures."""
 
