@@ -13,7 +13,7 @@ from sexton_actors.zombie import brought_files
 from sexton_storage.decisions.erasure import ERASED_DOCUMENT
 from sexton_storage.decisions.sources import source_event
 from sexton_storage.postgres import PostgresStorage
-from sexton_storage.postgres.stores import erasures
+from sexton_storage.postgres.stores import erasure_pages
 from sexton_storage.records.erasures import OVER, Erasure, ErasureStatus
 from sexton_storage.records.events import EventStatus
 from sexton_storage.records.leases import Lease
@@ -126,13 +126,13 @@ async def test_a_pass_that_confirms_reads_what_was_written_since_and_what_was_no
     world: StorageWorld, postgres_storage: PostgresStorage, quick_dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    look = erasures._look
+    look = erasure_pages._look
 
     def noted(needle: Any, name: str, surface: Any, rows: Any) -> Any:
         seen.extend(row["c0"] for row in rows if name == "events")
         return look(needle, name, surface, rows)
 
-    monkeypatch.setattr(erasures, "_look", noted)
+    monkeypatch.setattr(erasure_pages, "_look", noted)
     agent = await world.agent()
     for _ in range(5):
         await world.append(agent, request_json='{"n": 1}')
