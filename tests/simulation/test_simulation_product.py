@@ -54,7 +54,7 @@ ROOT = Path(__file__).parents[2]
 MINUTES = 2
 SMALL = lasting(MINUTES)
 SEED = 36
-EVENTFUL = 0
+EVENTFUL = 2
 """A seed in which, within five minutes, all comes that the judges are about."""
 SHORT_OF_CREDIT = 1
 """A seed in which a balance runs out soon."""

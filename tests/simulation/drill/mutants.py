@@ -18,6 +18,10 @@ BESIDE: Final[Mapping[str, tuple[tuple[str, str, Callable[[Any], Any]], ...]]] =
     "append.is_due": (("sexton_actors.schedules.times", "key_of", lambda _: lambda *_, **__: None),),
 }
 """What else is planted with the mutants of a function, where the product holds the same promise twice."""
+CHANGES_NOTHING: Final[Mapping[str, str]] = {
+    "end._is_unheard-2": "what a lease was handed is rejected and unheard",
+}
+"""Mutants that no history can tell from the rule, and why; a test with rows of its own stands for them."""
 MODULES: Final = (
     "sexton_storage.decisions.claim",
     "sexton_storage.decisions.end",

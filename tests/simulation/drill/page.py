@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.simulation.drill.mutants import CHANGES_NOTHING
+
 HEAD: Final = """# Drill of the simulations
 
 A test that cannot fail proves nothing. So faults are planted in the product, one at a time, and the
@@ -33,8 +35,10 @@ def write_page(
 ) -> None:
     """Write the whole page."""
     part = _PARTS.get(every, f"one in {every}")
-    noticed = sum(row[2] is not None for row in rows)
-    parts = [HEAD.format(minutes=minutes, seeds=seeds, part=part), f"{noticed} of {len(rows)} are noticed.\n"]
+    noticed, others = sum(row[2] is not None for row in rows), sum(row[0] in CHANGES_NOTHING for row in rows)
+    sums = f"{noticed} of {len(rows)} are noticed"
+    sums += f"; {others} cannot be, since no history shows it." if others else "."
+    parts = [HEAD.format(minutes=minutes, seeds=seeds, part=part), sums + "\n"]
     for title, is_mutant in (("Planted by hand", False), ("Made by rule", True)):
         chosen = [row for row in rows if ("." in row[0]) is is_mutant]
         if chosen:
@@ -48,7 +52,8 @@ def write_page(
 
 
 def _line(name: str, says: str, noticed: tuple[int, str] | None) -> str:
-    seed, judge = ("", "not noticed") if noticed is None else (str(noticed[0]), f"`{noticed[1]}`")
+    missed = f"changes nothing: {CHANGES_NOTHING[name]}" if name in CHANGES_NOTHING else "not noticed"
+    seed, judge = ("", missed) if noticed is None else (str(noticed[0]), f"`{noticed[1]}`")
     what = says.replace("|", "\\|")
     shown = f"`{what}`" if "." in name else what
     return f"| `{name}` | {shown} | {seed} | {judge} |\n"
