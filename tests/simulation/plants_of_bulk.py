@@ -121,7 +121,8 @@ def a_transcript_left(record: Record) -> UUID:
     first = _first_of(record, told)
     _erase_events(record, first)
     waiting = replace(tables.erasures[UUID(int=7)], status=ErasureStatus.WAITING, passes=1)
-    tables.erasures = {waiting.id: waiting}
+    tables.erasures.clear()
+    tables.erasures[waiting.id] = waiting
     return first
 
 
