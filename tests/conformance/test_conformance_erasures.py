@@ -175,6 +175,55 @@ async def test_a_value_goes_from_several_rows_of_an_event_that_has_it_nowhere_el
     assert await texts_of(world, lease) == [f"to {ERASED}"] * 3
 
 
+async def test_an_erasure_goes_on_with_the_events_of_one_that_was_stopped(world: StorageWorld) -> None:
+    store, agent = world.storage.erasures, await world.agent()
+    lease = await ended(world, agent, HERS, "Done.")
+    first = await begun(world, erasure_of(world))
+    while (moved := await store.step(first)) is not None and SURFACES[moved.surface] == "events":
+        pass
+    await store.stop(first)
+    kept = (await event_of(world, lease)).request_json, await texts_of(world, lease)
+
+    counted = await through(world, erasure_of(world, dry_run=True))
+    again = await to_its_end(world, await begun(world, erasure_of(world)))
+
+    assert ANN not in kept[0]
+    assert "fine" in kept[1]
+    assert counted.erased["transcripts"] == 2
+    assert again.status is ErasureStatus.DONE
+    assert await texts_of(world, lease) == []
+
+
+async def test_events_of_a_stopped_erasure_are_nothing_to_one_of_another_value(world: StorageWorld) -> None:
+    store, agent = world.storage.erasures, await world.agent()
+    lease = await ended(world, agent, HERS, "Done.")
+    first = await begun(world, erasure_of(world))
+    while (moved := await store.step(first)) is not None and SURFACES[moved.surface] == "events":
+        pass
+    await store.stop(first)
+
+    await to_its_end(world, await begun(world, erasure_of(world, "bob@example.org")))
+
+    assert "fine" in await texts_of(world, lease)
+
+
+async def test_an_erasure_that_is_under_way_looks_again_for_what_another_leaves_behind(
+    world: StorageWorld,
+) -> None:
+    store, agent = world.storage.erasures, await world.agent()
+    first, second = await begun(world, erasure_of(world)), await begun(world, erasure_of(world))
+    while (moved := await store.step(second)) is not None and SURFACES[moved.surface] != "agent_versions":
+        pass
+    lease = await ended(world, agent, HERS, "Done.")
+    while (moved := await store.step(first)) is not None and SURFACES[moved.surface] == "events":
+        pass
+    await store.stop(first)
+
+    await to_its_end(world, second)
+
+    assert await texts_of(world, lease) == []
+
+
 async def test_an_erasure_begins_again_in_a_database_that_has_lost_it(world: StorageWorld) -> None:
     store, agent = world.storage.erasures, await world.agent()
     done = await through(world, erasure_of(world))

@@ -130,6 +130,36 @@ def settles(ended: Erasure) -> bool:
     return not ended.waits
 
 
+def takes_over(erasure: Erasure) -> bool:
+    """Whether it looks before its next page for events that a stopped one of the same value had come to.
+
+    One that only counts leaves them where they are, so it looks once.
+    """
+    return not erasure.dry_run or is_new_pass(erasure)
+
+
+def joined(erasure: Erasure, events: int) -> Erasure:
+    """The erasure once it has taken over this many events that a stopped one of the same value had come to.
+
+    What belongs to them may lie behind it in this pass, so another pass looks for it.
+
+    >>> from uuid import UUID
+    >>> it = UUID(int=1)
+    >>> one = Erasure(it, it, it, "a", b"", 3, False, False, ErasureStatus.RUNNING, "", "", 0, 0)
+    >>> joined(one, 2).found, joined(replace(one, surface=2), 2).found
+    (0, 2)
+    """
+    return erasure if is_new_pass(erasure) else replace(erasure, found=erasure.found + events)
+
+
+def keeps_events(ended: Erasure) -> bool:
+    """Whether the events that it has come to stay noted, for another of the same value to go on with.
+
+    Of an event whose request is gone nobody could say later whose it was.
+    """
+    return ended.status is ErasureStatus.STOPPED and not ended.dry_run
+
+
 def is_due(erasure: Erasure, now: int) -> bool:
     """Whether the next page may be looked at.
 

@@ -4,7 +4,16 @@ from collections import Counter
 from collections.abc import Sequence
 from uuid import UUID
 
-from sexton_storage.decisions.erasure_steps import SURFACES, Found, is_due, moved, stopped
+from sexton_storage.decisions.erasure_steps import (
+    SURFACES,
+    Found,
+    is_due,
+    joined,
+    keeps_events,
+    moved,
+    stopped,
+    takes_over,
+)
 from sexton_storage.decisions.tombstones import again, tombstone_of
 from sexton_storage.memory.base import MemoryStore
 from sexton_storage.memory.erasure_surfaces import Hit, hits
@@ -53,6 +62,8 @@ class MemoryErasures(MemoryStore):
         erasure = tables.erasures.get(erasure_id)
         if erasure is None or erasure.status in OVER:
             return None
+        if takes_over(erasure):
+            erasure = joined(erasure, self._take_over(erasure))
         name, marks = SURFACES[erasure.surface], tables.erasure_events.setdefault(erasure_id, {})
         found = list(hits(tables, erasure, name, marks))
         ready = [one for one in found if not one.is_open]
@@ -100,9 +111,24 @@ class MemoryErasures(MemoryStore):
                 begun.append(one.id)
         return begun
 
+    def _take_over(self, erasure: Erasure) -> int:
+        """Note the events that stopped erasures of the same value had come to; give how many are new."""
+        notes = self._tables.erasure_events
+        own, taken = notes.setdefault(erasure.id, {}), 0
+        for one in self._tables.erasures.values():
+            is_same = (one.workspace_id, one.needle) == (erasure.workspace_id, erasure.needle)
+            if not (is_same and keeps_events(one)):
+                continue
+            left = notes.get(one.id, {}) if erasure.dry_run else notes.pop(one.id, {})
+            for event_id, whole in left.items():
+                if event_id not in own or (whole and not own[event_id]):
+                    own[event_id] = whole
+                    taken += 1
+        return taken
+
     def _save(self, erasure: Erasure) -> None:
         self._tables.erasures[erasure.id] = erasure
-        if erasure.status in OVER:
+        if erasure.status in OVER and not keeps_events(erasure):
             self._tables.erasure_events.pop(erasure.id, None)
 
 

@@ -9,9 +9,12 @@ from sexton_storage.decisions.erasure_steps import (
     REST_MS,
     REST_PART,
     is_new_pass,
+    joined,
+    keeps_events,
     moved,
     settles,
     stopped,
+    takes_over,
 )
 from sexton_storage.decisions.tombstones import again, tombstone_of
 from sexton_storage.paging import Page
@@ -62,6 +65,29 @@ _FORGET_FOREIGN = """
 UPDATE erasures SET pass_txid = NULL, settled_txid = NULL
  WHERE id = $1 AND (settled_txid > txid_snapshot_xmax(txid_current_snapshot())
                     OR pass_txid > txid_snapshot_xmax(txid_current_snapshot()))
+"""
+_LEFT = """
+FROM erasures own JOIN erasures e ON e.workspace_id = own.workspace_id AND e.path = own.path
+                                 AND e.sha256 = own.sha256 AND e.chars = own.chars
+ WHERE own.id = $1 AND e.status = 'stopped' AND NOT e.dry_run
+"""
+_NOTE = """
+INSERT INTO erasure_events AS known (erasure_id, event_id, whole)
+SELECT $1, event_id, bool_or(whole) FROM stood GROUP BY event_id
+ON CONFLICT (erasure_id, event_id) DO UPDATE SET whole = true WHERE excluded.whole AND NOT known.whole
+RETURNING 1
+"""
+# They are noted once: a page costs the same however many there were.
+_TAKE_OVER = f"""
+WITH stood AS (DELETE FROM erasure_events WHERE erasure_id IN (SELECT e.id {_LEFT})
+               RETURNING event_id, whole),
+     taken AS ({_NOTE})
+SELECT count(*) FROM taken
+"""
+_COUNT_WITH = f"""
+WITH stood AS (SELECT event_id, whole FROM erasure_events WHERE erasure_id IN (SELECT e.id {_LEFT})),
+     taken AS ({_NOTE})
+SELECT count(*) FROM taken
 """
 _LOST = """
 SELECT true FROM workspaces WHERE id = $1 AND NOT EXISTS (SELECT FROM erasures WHERE id = $2)
@@ -136,7 +162,7 @@ class PostgresErasures(PostgresStore):
 async def _save(connection: Connection, erasure: Erasure) -> None:
     values = dict(zip(ERASURES.names, ERASURES.values(erasure), strict=True))
     await connection.execute(_SAVE, *(values[name] for name in _SAVED))
-    if erasure.status in OVER:
+    if erasure.status in OVER and not keeps_events(erasure):
         await connection.execute("DELETE FROM erasure_events WHERE erasure_id = $1", erasure.id)
 
 
@@ -145,6 +171,9 @@ async def _step(connection: Connection, erasure_id: UUID) -> Erasure | None:
     erasure = ERASURES.maybe(await connection.fetchrow(free, erasure_id))
     if erasure is None:
         return None
+    if takes_over(erasure):
+        statement = _COUNT_WITH if erasure.dry_run else _TAKE_OVER
+        erasure = joined(erasure, await connection.fetchval(statement, erasure_id))
     await connection.execute(_FORGET_FOREIGN, erasure_id)
     if is_new_pass(erasure):
         await connection.execute(_NOTE_BEGIN, erasure_id)
