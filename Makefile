@@ -10,7 +10,7 @@ SHELL := /bin/bash
 BIN := .venv/bin
 WINGS := engine storage actors http runner cli
 # Nothing of the caller's own Python may leak into the house.
-unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP VIRTUAL_ENV
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONDONTWRITEBYTECODE VIRTUAL_ENV
 # Tests and benchmarks run on the database that they start themselves, whatever the caller's shell is set up for.
 ALONE := env $(foreach name,$(filter DATABASE_URL OTEL_% PG% SEXTON_%,$(.VARIABLES)),-u $(name))
 PIP := $(BIN)/python -m pip --disable-pip-version-check
