@@ -48,7 +48,7 @@ from sexton_storage.records.tenants import PlanTier
 from sexton_storage.records.users import Role
 from sexton_storage.stores import Storage
 from sexton_storage.vault import Vault
-from tests.worlds.answer_checks import check_answer, note_problems
+from tests.worlds.answer_checks import check_answer, counted, note_problems
 from tests.worlds.samples import SECRET, START_MS, Ids, PlainSealer, agent_files
 from tests.worlds.trust import TRUST
 
@@ -306,10 +306,4 @@ async def open_http_world_on(
 
 
 def undeclared(registry: CollectorRegistry) -> list[dict[str, str]]:
-    return [
-        sample.labels
-        for metric in registry.collect()
-        if metric.name == "sexton_http_undeclared_codes"
-        for sample in metric.samples
-        if sample.name.endswith("_total")
-    ]
+    return [labels for labels, _ in counted(registry, "sexton_http_undeclared_codes_total")]

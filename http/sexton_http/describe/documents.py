@@ -1,7 +1,7 @@
 """The pages that a server shows of itself: plain, small, and with nothing from elsewhere."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -16,6 +16,7 @@ from sexton_http.identity.context import Documents
 from sexton_http.problems import CODES
 from sexton_http.routes.mcp.tools import Tool, make_tools
 
+_ADDRESS: Final = "where the address of a server comes"
 _STYLE: Final = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
@@ -28,9 +29,8 @@ code { font: 0.9em ui-monospace, monospace; }
 
 def make_documents(operations: Sequence[Operation], base_url: str) -> Documents:
     made = _made(tuple(operations))
-    document = {**made.document, "servers": [{"url": base_url}]}
     return Documents(
-        openapi=msgspec.json.encode(document),
+        openapi=msgspec.json.encode(base_url).join(made.around_address),
         docs=made.docs,
         errors=made.errors,
         document=made.document,
@@ -44,6 +44,8 @@ class _Made:
     """What is the same under every address."""
 
     document: dict[str, Any]
+    around_address: tuple[bytes, bytes]
+    """The text of the document, before and after the server's address."""
     docs: bytes
     errors: bytes
     tools: dict[str, Tool]
@@ -54,10 +56,18 @@ def _made(operations: tuple[Operation, ...]) -> _Made:
     document = make_document(operations, "")
     return _Made(
         document=document,
+        around_address=_around_address(document),
         docs=_page("Reference", _docs(operations)),
         errors=_page("Error codes", _errors()),
         tools=make_tools(operations, document),
     )
+
+
+def _around_address(document: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """Two texts for all addresses: to encode the document again for each would take longest."""
+    text = msgspec.json.encode({**document, "servers": [{"url": _ADDRESS}]})
+    before, _, after = text.partition(msgspec.json.encode(_ADDRESS))
+    return before, after
 
 
 def _page(title: str, body: str) -> bytes:
