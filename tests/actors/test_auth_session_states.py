@@ -19,8 +19,10 @@ from sexton_actors.auth_session.transitions import (
 )
 from sexton_actors.protocol import auth_session as m
 from sexton_actors.refusal import Refusal
+from sexton_actors.terms import PRUNE_INTERVAL_S
 from sexton_storage.errors import StorageUnavailable
 from sexton_storage.records.auth_sessions import AuthSession, AuthSessionStatus, SessionBounds
+from sexton_storage.terms import AUTH_SESSION_KEEP_MS
 from tests.worlds.actors import ActorsWorld, open_actors_world
 from tests.worlds.states_page import cells
 
@@ -290,7 +292,7 @@ async def test_a_session_expires_while_nobody_looks_and_is_gone_in_time(
     assert isinstance(seen, m.Seen)
     assert seen.status == EXPIRED
 
-    await trio.sleep(2 * 3600)
+    await trio.sleep(AUTH_SESSION_KEEP_MS / 1000 + 2 * PRUNE_INTERVAL_S)
     assert world.storage.tables.auth_sessions == {}
 
     gone = await world.system.ask("session", session_id, m.Read())
