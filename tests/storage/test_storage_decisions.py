@@ -11,6 +11,8 @@ from tests.thorough import examples
 
 EXAMPLES = 100
 MORE = 400
+RICH = 320
+"""Soon after it comes what is rarest: an event of the version that was asked for, and of another trial."""
 REACHED = {
     "append": {"Appended", "Duplicate", "Lost gone", "Lost stale", "OverBudget day", "OverBudget month"}
     | {"OverBudget plan"},
@@ -80,6 +82,6 @@ def test_a_statement_that_deviates_is_found(twins: Twins, kind: str, old: str, n
     words = twins.reword(old, new)
 
     with pytest.raises(Deviation):
-        twins.compare_all(kind, range(400))
+        twins.compare_all(kind, [*range(RICH, MORE), *range(RICH)])
 
     assert words.put, "the statement does not say this any more: world another deviation"
