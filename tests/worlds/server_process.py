@@ -147,6 +147,6 @@ async def open_server(
     finally:
         with trio.CancelScope(shield=True):
             if not server.running:
-                # Killed: the database it left is stopped by the next life.
-                await server.start()
+                # Killed: the database it left is stopped by the next life, which needs nobody to help it.
+                await server.start("--runners", "0", "--workers", "1")
             await server.stop()
