@@ -24,6 +24,8 @@ RUNNERS = 6
 RENEWALS = 5
 PAUSE_S = 0.05
 """Between two calls of a runner: then there are still a hundred a second, and each fault meets some."""
+LULL_S = 0.5
+"""The same while another worker starts, which takes seconds of a processor; nothing is harmed meanwhile."""
 T = TypeVar("T")
 
 
@@ -41,6 +43,7 @@ class Load:
         """The most tries that one call needed after one fault."""
         self.faults = 0
         """How many workers have been harmed; a call that waits long may meet two."""
+        self.pause_s = PAUSE_S
         self.over = trio.Event()
 
     async def work(self, server: ServerProcess, runner: str) -> None:
@@ -49,7 +52,7 @@ class Load:
                 lease = await self._insist(partial(node.lease, runner))
                 if lease is not None:
                     for _ in range(RENEWALS):
-                        await trio.sleep(PAUSE_S)
+                        await trio.sleep(self.pause_s)
                         await self._insist(partial(node.renew, runner, lease))
                     await self._insist(partial(node.report, runner, lease))
                     self.done.add(lease["event"]["event_id"])
@@ -84,6 +87,15 @@ async def _client(server: ServerProcess) -> AsyncIterator[Node]:
         yield Node(server, http)
 
 
+async def recovered(server: ServerProcess, load: Load, times: int) -> None:
+    """The same, with all calls just after the fault and once the new worker serves, and few between."""
+    await trio.sleep(1)
+    load.pause_s = LULL_S
+    await until_served(server, times)
+    load.pause_s = PAUSE_S
+    await trio.sleep(LULL_S + 0.5)
+
+
 async def until_served(server: ServerProcess, times: int) -> None:
     """Wait until the log has told so often that a worker serves."""
     while told(server, "worker_serves") < times:
@@ -116,7 +128,7 @@ async def test_workers_that_are_killed_frozen_and_restarted_lose_nothing_and_ref
 
                     load.faults += 1
                     os.kill(workers[0], signal.SIGKILL)
-                    await until_served(server, WORKERS + 1)
+                    await recovered(server, load, WORKERS + 1)
                     assert (load.refused, load.in_a_row <= 2) == (0, True), vars(load)
 
                     load.faults += 1
@@ -126,7 +138,7 @@ async def test_workers_that_are_killed_frozen_and_restarted_lose_nothing_and_ref
                             await other.call("GET", f"{node.workspace}/events")
                     assert not told(server, "worker_frozen"), "the others answer while it is still there"
 
-                    await until_served(server, WORKERS + 2)
+                    await recovered(server, load, WORKERS + 2)
                     # One that is starved on a busy machine is taken for frozen as well, and replaced.
                     assert told(server, "worker_frozen") >= 1
                     assert (load.refused, load.in_a_row <= 2) == (0, True), vars(load)
