@@ -154,7 +154,7 @@ class Operation:
 
     @property
     def params(self) -> tuple[str, ...]:
-        return _params_of(self.path)
+        return tuple(re.findall(r"\{(\w+)\}", self.path))
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -172,10 +172,8 @@ class Operation:
     @property
     def takes_nothing(self) -> bool:
         """A body, if one comes, is to be empty or an object without fields."""
-        if self.has_body or self.method == "GET":
-            return False
-        told = self.form is not None or self.press or self.takes_bytes
-        return not told and (self.auth is Auth.MEMBER or self.auth is Auth.PLATFORM)
+        told = self.form is not None or self.press or self.takes_bytes or self.method == "GET"
+        return not self.has_body and not told and (self.auth is Auth.MEMBER or self.auth is Auth.PLATFORM)
 
     @property
     def reads_body(self) -> bool:
@@ -287,11 +285,6 @@ _BY_AUTH: Final[Mapping[Auth, frozenset[str]]] = {
     Auth.WEBHOOK: frozenset(),
     Auth.SCRAPER: frozenset({"UZ-AUTH-002"}),
 }
-
-
-@cache
-def _params_of(path: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\{(\w+)\}", path))
 
 
 def is_id(param: str) -> bool:
