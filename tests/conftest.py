@@ -14,7 +14,7 @@ from queue import Queue
 import asyncpg
 import pytest
 import trio
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
@@ -67,7 +67,14 @@ def pytest_configure() -> None:
     take_other_postgres()
     gc.set_threshold(*COLLECT_AFTER)
     log_plainly()
-    settings.register_profile("sexton", settings(), max_examples=examples(100))
+    # How fast a machine draws examples, or tries one, is nothing that a test is about.
+    settings.register_profile(
+        "sexton",
+        settings(),
+        max_examples=examples(100),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile("sexton")
 
 

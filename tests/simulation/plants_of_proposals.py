@@ -201,7 +201,7 @@ def an_address_left(record: Record) -> UUID:
     event = replace(next(iter(tables.events.values())), id=ANOTHER, source_event_id=None, **gone)
     # It came before all others, and the erasure was about nothing that came later.
     tables.events[event.id], tables.arrivals[event.id] = event, 0
-    record.requests[event.id] = Request(value, NOBODY, None, was_erased=False)
+    record.requests[event.id] = Request(value, NOBODY, job=None, delivery=None, was_erased=False)
     erasure = an_erasure(record, value)
     tables.erasures[erasure.id], record.before[erasure.id] = erasure, 0
     _put(record, replace(_new(record), event_id=event.id, rationale=f"It has come up for {value}."))
