@@ -54,9 +54,9 @@ ROOT = Path(__file__).parents[2]
 MINUTES = 2
 SMALL = lasting(MINUTES)
 SEED = 36
-EVENTFUL = 2
+EVENTFUL = 6
 """A seed in which, within five minutes, all comes that the judges are about."""
-SHORT_OF_CREDIT = 1
+SHORT_OF_CREDIT = 4
 """A seed in which a balance runs out soon."""
 OTHER_PYTHONS = [one for one in os.environ.get("SEXTON_OTHER_PYTHONS", "").split(os.pathsep) if one]
 """Paths of further interpreters that have our packages, separated as in PATH."""
@@ -155,7 +155,7 @@ def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
     [
         ("job-takes-all", 0, "jobs_keep_to_their_filter"),
         ("erasure-waits-for-nothing", 0, "erased_is_gone"),
-        ("other-ids", 1, "each_replayed_once"),
+        ("other-ids", 19, "each_replayed_once"),
     ],
 )
 def test_a_fault_in_bulk_work_is_noticed(fault: str, seed: int, judge: str) -> None:

@@ -59,7 +59,7 @@ def stopped_as_answered(record: Record) -> Iterator[str]:
         if why is not None:
             is_right = is_blocked and label == why
         else:
-            # One that goes on may end before its first lease all the same: for want of credit.
+            # One that goes on may end before its first lease all the same: for lack of credit.
             is_right = not is_blocked or label not in WHY_BLOCKED.values()
         if not is_right:
             said = f"is {event.status} with {label}"
