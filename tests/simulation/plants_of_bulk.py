@@ -35,7 +35,7 @@ def _too_many(record: Record) -> None:
     job = _replays(record)[0]
     # As many as it may have made that were erased before the judges saw them, and more.
     many = len(record.tables.events)
-    record.tables.jobs[job.id] = replace(job, done=job.done + many, ended_at=record.tables.now())
+    record.tables.jobs[job.id] = replace(job, done=job.done + many, updated_at=record.tables.now())
 
 
 def _a_job_for_ever(record: Record) -> None:

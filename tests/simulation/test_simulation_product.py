@@ -155,7 +155,7 @@ def test_a_fault_that_is_planted_in_the_product_is_noticed() -> None:
     [
         ("job-takes-all", 0, "jobs_keep_to_their_filter"),
         ("erasure-waits-for-nothing", 0, "erased_is_gone"),
-        ("other-ids", 19, "each_replayed_once"),
+        ("other-ids", 23, "each_replayed_once"),
     ],
 )
 def test_a_fault_in_bulk_work_is_noticed(fault: str, seed: int, judge: str) -> None:

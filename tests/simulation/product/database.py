@@ -18,7 +18,7 @@ from sexton_storage.memory.journal import MemoryJournal
 from sexton_storage.memory.signals import MemorySignals
 from sexton_storage.memory.tables import Tables
 from sexton_storage.signals import Signal
-from tests.simulation.product.strikes import CALLS, Strikes
+from tests.simulation.product.strikes import CALLS, Strikes, name_of
 from tests.simulation.world.processes import PROCESS, Machine, Process, State
 from tests.simulation.world.run import World
 
@@ -144,7 +144,7 @@ class DelayedJournal(MemoryJournal):
                 self._database.written += len(batch)
                 answers = [self._answer(place, write) for place, (write, _) in enumerate(batch)]
                 for (write, _), answer in zip(batch, answers, strict=True):
-                    self._database.strikes.written(type(write).__name__, answer)
+                    self._database.strikes.written(name_of(write), answer)
                 if self._tell is not None:
                     for (write, _), answer in zip(batch, answers, strict=True):
                         self._tell(write, answer)

@@ -14,7 +14,7 @@ from tests.simulation.product.record import Record
 CLOCKS_APART_MS: Final = 3_000
 """How far two nodes may take the database's clock differently, while the way there is slow."""
 FRESH_MS: Final = 5_000
-"""For so long after its end a job is compared with what it did."""
+"""For so long after its last change a job that is over is compared with what it did."""
 ENDS_MS: Final = 40_000
 """A job that nothing holds up is over by then: it is about a handful of events, one a second."""
 TERM_AND_A_SECOND_MS: Final = 31_000
@@ -53,7 +53,7 @@ def jobs_count_what_they_did(record: Record) -> Iterator[str]:
     """What a bulk job counts as done was done, and one that has come to its end has left nothing out."""
     tables, now = record.tables, record.tables.now()
     for job, asked in _jobs(record):
-        if job.ended_at is None or now - job.ended_at > FRESH_MS:
+        if job.ended_at is None or now - job.updated_at > FRESH_MS:
             continue
         dealt_with = job.done + job.skipped + job.failed
         if asked.replays:
@@ -75,7 +75,12 @@ def jobs_count_what_they_did(record: Record) -> Iterator[str]:
 
 def _replayed(record: Record, job: Job, asked: AskedJob) -> Iterator[str]:
     tables, made = record.tables, _made(record)[asked.mark]
-    unseen = sum(request.was_erased for request in record.requests.values())
+    # What was erased before the judges saw it: replays of this agent may be the job's.
+    unseen = sum(
+        request.was_erased
+        for event_id, request in record.requests.items()
+        if tables.events[event_id].resumes_event_id and tables.events[event_id].zombie_id == asked.agent
+    )
     if job.done > len(made) + unseen:
         yield f"job {job.id} has made {len(made)} events, and says {job.done}"
     if job.status is not JobStatus.DONE:

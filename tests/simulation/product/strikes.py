@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import trio
 
+from sexton_storage.writes import AppendEvent
 from tests.simulation.world.processes import PROCESS, Process
 
 CALLS: Final = frozenset(
@@ -36,6 +37,16 @@ CALLS: Final = frozenset(
     }
 )
 """The calls of stores that write; what goes through the journal is hit as well, by the name of its write."""
+
+
+def name_of(write: object) -> str:
+    """By what name a write of the journal is rare or frequent.
+
+    The event of a replay is another one than what people send: a bulk job that is hit then has done a part of
+    its page.
+    """
+    name = type(write).__name__
+    return f"{name} again" if isinstance(write, AppendEvent) and write.event.resumes_event_id else name
 
 
 def has_strikes(seed: int) -> bool:
