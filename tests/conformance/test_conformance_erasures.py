@@ -57,6 +57,14 @@ async def to_its_end(world: StorageWorld, erasure_id: UUID) -> Erasure:
     return moved
 
 
+async def stopped_behind_events(world: StorageWorld, erasure_id: UUID) -> None:
+    """Events are emptied, and nothing else of them is looked through."""
+    store = world.storage.erasures
+    while (moved := await store.step(erasure_id)) is not None and SURFACES[moved.surface] == "events":
+        pass
+    await store.stop(erasure_id)
+
+
 async def run_of(world: StorageWorld, agent: Zombie, request: str) -> Lease:
     """A run that is under way, with an entry, a frame, a file and memories that name Ann."""
     await world.append(agent, request_json=request)
@@ -176,12 +184,10 @@ async def test_a_value_goes_from_several_rows_of_an_event_that_has_it_nowhere_el
 
 
 async def test_an_erasure_goes_on_with_the_events_of_one_that_was_stopped(world: StorageWorld) -> None:
-    store, agent = world.storage.erasures, await world.agent()
+    agent = await world.agent()
     lease = await ended(world, agent, HERS, "Done.")
     first = await begun(world, erasure_of(world))
-    while (moved := await store.step(first)) is not None and SURFACES[moved.surface] == "events":
-        pass
-    await store.stop(first)
+    await stopped_behind_events(world, first)
     kept = (await event_of(world, lease)).request_json, await texts_of(world, lease)
 
     counted = await through(world, erasure_of(world, dry_run=True))
@@ -195,12 +201,10 @@ async def test_an_erasure_goes_on_with_the_events_of_one_that_was_stopped(world:
 
 
 async def test_events_of_a_stopped_erasure_are_nothing_to_one_of_another_value(world: StorageWorld) -> None:
-    store, agent = world.storage.erasures, await world.agent()
+    agent = await world.agent()
     lease = await ended(world, agent, HERS, "Done.")
     first = await begun(world, erasure_of(world))
-    while (moved := await store.step(first)) is not None and SURFACES[moved.surface] == "events":
-        pass
-    await store.stop(first)
+    await stopped_behind_events(world, first)
 
     await to_its_end(world, await begun(world, erasure_of(world, "bob@example.org")))
 
@@ -215,9 +219,7 @@ async def test_an_erasure_that_is_under_way_looks_again_for_what_another_leaves_
     while (moved := await store.step(second)) is not None and SURFACES[moved.surface] != "agent_versions":
         pass
     lease = await ended(world, agent, HERS, "Done.")
-    while (moved := await store.step(first)) is not None and SURFACES[moved.surface] == "events":
-        pass
-    await store.stop(first)
+    await stopped_behind_events(world, first)
 
     await to_its_end(world, second)
 

@@ -141,7 +141,8 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--no-bulk-work",
         action="store_true",
-        help="nobody works in bulk, erases values or asks for follow-ups, and no balance runs out",
+        help="no bulk jobs, erasures, follow-ups, proposals, prices, rules at the door, cut-off runners "
+        "and no balance that runs out",
     )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument(

@@ -68,7 +68,8 @@ class Size:
     """What calendars show at the beginning, in seconds since 1970; None: as the pace says."""
     bulk_work: bool = False
     """Whether events are dealt with in bulk, values are erased, runs ask for follow-ups and make proposals,
-    credit is short, and servers are hit between a commit and its answer, the last two in some seeds only.
+    deliveries and agents differ, runners are cut off before they hear of a lease, credit is short, and
+    servers are hit between a commit and its answer, the last two in some seeds only.
 
     Lives that were kept before had none of these.
     """
